@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* wick_rows.h - unwind tables as the BPF walker reads them: .eh_frame compiled to 8-byte rows.
+ *
+ * A table belongs to one version of one file and is keyed by file offset, so it needs no load
+ * bias and is shared by every process that maps the file. Row n says how to find the caller's
+ * frame for every offset from its own start up to the start of row n+1.
+ *
+ * Layout, in 64-bit words (one BPF array of exactly this size per file):
+ *	u32 index[blocks + 1], padded to a word   index[b] = number of the row in force at the start
+ *	                                          of text block b; index[blocks] = rows - 1
+ *	struct wk_row rows[rows]                  in order of offset
+ *	struct wk_side sides[]                    what eight bytes can't say, WK_SIDE_WORDS each
+ * Block b covers file offsets [base + b * WK_BLOCK, base + (b+1) * WK_BLOCK). A look-up reads two
+ * neighbouring index entries and scans the rows between them: at most WK_BLOCK_ROWS, two or three
+ * cache lines (a compiler that would exceed that merges rows and counts it).
+ */
+#ifndef WICK_ROWS_H
+#define WICK_ROWS_H
+
+#include "wick_abi.h"
+
+enum {
+	WK_BLOCK_SHIFT = 9,
+	WK_BLOCK = 1 << WK_BLOCK_SHIFT,
+	WK_BLOCK_ROWS = WK_BLOCK,	/* a row starts at a byte: no more fit */
+};
+
+/* How the CFA (DWARF 5 section 6.4: the value of sp before the call) is found. */
+enum wk_cfa {
+	WK_CFA_NONE,	/* no unwind info here: gap between FDEs */
+	WK_CFA_SP,	/* sp + 8 * cfa_off */
+	WK_CFA_FP,	/* frame pointer + 8 * cfa_off */
+	WK_CFA_ROOT,	/* return address undefined: outermost frame */
+	WK_CFA_PLT,	/* x86-64 .plt entry: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
+	WK_CFA_SIGNAL,	/* signal trampoline: the interrupted registers lie in the frame at sp */
+	WK_CFA_SIDE,	/* sides[(u16)cfa_off | (u16)fp_off << 16] */
+	WK_CFA_BAD,	/* CFI says something that no rule here can: stop, don't guess */
+};
+
+enum wk_fp {		/* the caller's frame pointer */
+	WK_FP_SAME,
+	WK_FP_SAVED,	/* *(cfa + 8 * fp_off) */
+	WK_FP_UNDEFINED,/* lost: 0 from here on */
+};
+
+enum wk_ra {		/* the return address */
+	WK_RA_CFA,	/* *(cfa - 8): x86-64 */
+	WK_RA_LR,	/* in the link register: arm64 leaf, valid in the sampled or post-signal frame */
+	WK_RA_AFTER_FP,	/* *(cfa + 8 * fp_off + 8): arm64 frame record {x29, x30} */
+	WK_RA_SAVED,	/* *(cfa + 8 * fp_off), frame pointer WK_FP_SAME: arm64 saved x30 alone */
+};
+
+struct wk_row {
+	__u16 pc;	/* start, low WK_BLOCK_SHIFT bits of the file offset */
+	__u8 cfa;	/* enum wk_cfa */
+	__u8 fp_ra;	/* enum wk_fp | enum wk_ra << 4 */
+	__s16 cfa_off;
+	__s16 fp_off;
+};
+
+/* A full rule. Registers are DWARF numbers (psABI: x86-64 7 = rsp, 6 = rbp, 16 = return address;
+ * arm64 31 = sp, 29 = fp, 30 = lr). Others than sp and fp are known only in a leaf. */
+enum wk_side_cfa {
+	WK_SIDE_REG,	/* reg + cfa_off */
+	WK_SIDE_DEREF,	/* *(reg + cfa_off) + cfa_add */
+	WK_SIDE_INDEX,	/* *(reg + reg2 * 8 + cfa_off) + cfa_add */
+};
+enum wk_side_where {
+	WK_AT_CFA,	/* *(cfa + off) */
+	WK_AT_REG,	/* *(register + off), registers of this frame, not the caller's */
+	WK_IN_REG,	/* the register's value (return address in a register: vfork) */
+	WK_SAME,	/* unchanged */
+	WK_UNDEFINED,
+};
+struct wk_side {
+	__u8 cfa_kind, cfa_reg, cfa_reg2;
+	__u8 fp_where, fp_reg;	/* enum wk_side_where */
+	__u8 ra_where, ra_reg;
+	__u8 pad;
+	__s32 cfa_off, cfa_add;
+	__s32 fp_off, ra_off;
+};
+enum { WK_SIDE_WORDS = 3 };
+
+WK_ASSERT(sizeof(struct wk_row) == 8, "a row is one word");
+WK_ASSERT(sizeof(struct wk_side) == 8 * WK_SIDE_WORDS, "a side rule is whole words");
+
+#endif
