@@ -211,12 +211,9 @@ struct wk_file_event {
 
 /* Map value; the key is a process id (-p) or thread id (-t) of wick's pid namespace. */
 struct wk_target {
-	__u64 start_time;	/* 0: any; else the incarnation meant, so that a reused pid is not */
-	__u64 after_exec;	/* self_exec_id to get past before it counts (-- COMMAND); ~0: at once */
 	__u32 inherit;		/* its forks are targets too */
-	__u32 pad;
+	__u32 after_exec;	/* counts only once it has executed a program (-- COMMAND) */
 };
-#define WK_AT_ONCE (~0ULL)
 
 /* ---- configuration: read-only data, fixed before load, so that the verifier prunes ---------- */
 
@@ -229,7 +226,7 @@ struct wk_config {
 	__u64 pidns_ino;	/* inode of wick's pid namespace */
 	__u64 cgroup_id;	/* only this cgroup and those below it; 0: all */
 	struct wk_range irq_text, softirq_text; /* from kallsyms; a swapper stack without them is idle */
-	__u32 pidns_level;	/* depth of wick's pid namespace; 0 is the initial one */
+	__u32 pidns_initial;	/* it is the machine's own: every process has its number there */
 	__u32 region_words;
 	__s32 cgroup_subsys;	/* v1 subsystem index whose hierarchy identifies cgroups; -1: v2 */
 	__u8 by_pid, by_tid;	/* look wick's targets up by process, by thread; neither: all */
@@ -249,7 +246,7 @@ WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
-WK_ASSERT(sizeof(struct wk_target) == 24, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_config) == 80, "no hidden padding");
 WK_ASSERT((WK_ROOT_FRAMES & (WK_ROOT_FRAMES - 1)) == 0, "ring index is a mask");
 WK_ASSERT(WK_OUTCOME_MAX <= 64, "fits one counter array");

@@ -72,7 +72,12 @@ struct pid {
 
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct signal_struct {
+	atomic_t live;
 	struct pid *pids[4];
 };
 
@@ -107,7 +112,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct css_set *cgroups;
 	u64 start_boottime;	/* 5.5 and later */
-	u64 self_exec_id;	/* u32 before 5.7 */
+	u64 self_exec_id;
 	char comm[16];
 };
 
@@ -157,9 +162,6 @@ struct file {
 	struct path f_path;
 };
 
-struct mm_context___arch {	/* mm_context_t is an untagged struct: reached through mm_struct */
-	void *vdso;
-};
 typedef struct {
 	void *vdso;
 } mm_context_t;

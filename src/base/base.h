@@ -26,10 +26,10 @@
 #define must_check	 __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
 #define cleanup(f)	 __attribute__((cleanup(f)))
-#define unused		 __attribute__((unused))
+#define maybe_unused	 __attribute__((unused))
 
 #define DEFINE_CLEANUP(name, type, release)                                                        \
-	static inline unused void name##_cleanup(type *p)                                          \
+	static inline maybe_unused void name##_cleanup(type *p)                                          \
 	{                                                                                          \
 		release(*p);                                                                       \
 	}
@@ -47,16 +47,16 @@
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
 DEFINE_CLEANUP(free, void *, free)
-static inline unused void freep_cleanup(void *p)	/* for a local of any pointer type */
+static inline maybe_unused void freep_cleanup(void *p)	/* for a local of any pointer type */
 {
 	free(*(void **)p);
 }
-static inline unused void fd_cleanup(int *fd)
+static inline maybe_unused void fd_cleanup(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
 }
-static inline unused void file_cleanup(FILE **f)
+static inline maybe_unused void file_cleanup(FILE **f)
 {
 	if (*f)
 		fclose(*f);

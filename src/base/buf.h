@@ -38,7 +38,7 @@ void buf_free(struct buf *b);
  * (nothing is moved then). An empty buf yields an allocated "". */
 int must_check buf_take(struct buf *b, char **ret, size_t *ret_len);
 
-static inline unused void buf_cleanup(struct buf *b)
+static inline maybe_unused void buf_cleanup(struct buf *b)
 {
 	buf_free(b);
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* vma.h - address to mapping, by the kernel's own VMA tree, without a lock.
+ *
+ * Each read is fault-safe, and nothing read is trusted before vma_holds() has checked it: while
+ * another thread changes the tree a walk may find nothing or a wrong VMA, never crash, and the
+ * check turns wrong into nothing. bpf_find_vma() would fail with -EBUSY more than half the time
+ * beside a thread that maps memory, and costs 20 times as much.
+ *
+ * Maple tree, 6.1 and later (lib/maple_tree.c, "Maple Tree design overview"): a pointer to a node
+ * carries its type in bits 3 to 6; the first pivot >= address, or a 0 pivot after the first,
+ * chooses the slot. A node being replaced stays reachable: dead nodes point to themselves as parent
+ * and have their first pivot overwritten, so in a dead leaf slot 0 is judged by its own VMA, and in
+ * a dead inner node the walk ignores slot 0 first, prefers it on the second try (`alt`).
+ */
+#ifndef WICK_VMA_H
+#define WICK_VMA_H
+
+enum {
+	MAPLE_LEAVES = 2,	/* enum maple_type: dense and leaf_64 are leaves */
+	MAPLE_ARANGE_64 = 3,
+	MAPLE_DEPTH = 6,	/* 20,000 VMAs make 5 levels */
+	RB_DEPTH = 40,		/* 20,000 VMAs make 25 */
+};
+
+static __noinline u64 rb_find(u64 mm, u64 addr)
+{
+	struct rb_node___rb *n = BPF_CORE_READ((struct mm_struct___rb *)mm, mm_rb.rb_node);
+	const u64 off = bpf_core_field_offset(struct vm_area_struct___rb, vm_rb);
+
+	for (int i = 0; i < RB_DEPTH && n; i++) {
+		struct vm_area_struct___rb *v = (void *)n - off;
+		u64 range[2];	/* vm_start, vm_end are neighbours */
+
+		if (bpf_core_read(range, sizeof(range), &v->vm_start))
+			return 0;
+		if (addr >= range[0] && addr < range[1])
+			return (u64)v;
+		if (bpf_core_read(&n, sizeof(n), addr < range[0] ? &n->rb_left : &n->rb_right))
+			return 0;
+	}
+	return 0;
+}
+
+static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt)
+{
+	u64 entry = (u64)BPF_CORE_READ((struct mm_struct *)mm, mm_mt.ma_root);
+
+	if (entry <= 4096)	/* empty, or a reserved value */
+		return 0;
+	if ((entry & 3) != 2)	/* a lone VMA stands in the root itself */
+		return entry;
+#pragma unroll
+	for (int depth = 0; depth < MAPLE_DEPTH; depth++) {
+		u64 type = (entry >> 3) & 15, node = entry & ~255ULL;
+		struct maple_range_64 *r = (void *)node;
+		struct maple_arange_64 *a = (void *)node;
+		u64 n[16];	/* parent, then the pivots: one read, so that they belong together */
+		int slot;
+
+		if (bpf_core_read(n, sizeof(n), &r->parent))
+			return 0;
+		if ((n[0] & ~255ULL) == node) {	/* dead */
+			if (type < MAPLE_LEAVES) {
+				u64 v0 = 0, end = 0;
+
+				bpf_core_read(&v0, sizeof(v0), &r->slot[0]);
+				if (v0)
+					bpf_core_read(&end, sizeof(end),
+						      &((struct vm_area_struct *)v0)->vm_end);
+				n[1] = addr < end ? ~0ULL : 0;
+			} else {
+				n[1] = !alt ? 0 : n[2] ? n[2] : ~0ULL;
+			}
+		}
+		if (type == MAPLE_ARANGE_64) {
+			for (slot = 0; slot < 9; slot++)
+				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
+					break;
+			if (bpf_core_read(&entry, sizeof(entry), &a->slot[slot]))
+				return 0;
+		} else {
+			for (slot = 0; slot < 15; slot++)
+				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
+					break;
+			if (bpf_core_read(&entry, sizeof(entry), &r->slot[slot]))
+				return 0;
+		}
+		if (type < MAPLE_LEAVES)
+			return entry;
+	}
+	return 0;
+}
+
+/* Global: verified once, however often it is called. Scalars only, for 5.10. */
+__noinline u64 vma_find(u64 mm, u64 addr, u32 alt)
+{
+	if (bpf_core_field_exists(struct mm_struct, mm_mt))
+		return maple_find(mm, addr, alt);
+	return rb_find(mm, addr);
+}
+
+#endif

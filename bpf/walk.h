@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* walk.h - the state of the walk in progress on this CPU, and the naming of its addresses.
+ *
+ * One tick is handled by up to three programs joined by tail calls (tick, walk, store); what they
+ * hand on lies in `walks`. Programs on one CPU can't interleave: the kernel refuses to run a second
+ * perf_event program above one that is running (bpf_prog_active), so the state needs no lock.
+ */
+#ifndef WICK_WALK_H
+#define WICK_WALK_H
+
+enum {
+	VMA_CACHE = 8,	/* mappings remembered within one walk */
+	WALK_STEP = 40,	/* frames per program: 28 programs x 40 = 1,120 steps and room to store */
+	WALK_CALLS = 28,/* tail calls; the kernel allows 32 (5.10) or 33 in a row */
+};
+
+struct vma_entry {
+	u64 start, end;
+	u64 frame;	/* frame word of `start`: add the distance */
+	u64 exec;
+};
+
+struct walk {
+	struct wk_sample sample;
+	u64 mm;
+	u64 pc, sp, fp;
+	u64 hash[2], kernel_hash[2];
+	u32 nr_user, nr_kernel;
+	u32 exact;	/* pc is where execution is, not a return address */
+	u32 calls;
+	u32 nr_vmas;
+	u32 in_exec;
+	struct vma_entry vmas[VMA_CACHE];
+	struct wk_file_event event;
+	u64 kernel[WK_KERNEL_FRAMES + 1];
+	u64 user[WK_USER_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+static __always_inline struct walk *this_walk(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&walks, &zero);
+}
+
+static __always_inline void count(u32 outcome)
+{
+	u64 *n = bpf_map_lookup_elem(&counters, &outcome);
+
+	if (n)
+		(*n)++;
+}
+
+/* Two lanes of multiply and fold, keyed by a random seed: 96 bits of them decide equality. */
+static __always_inline void hash_start(u64 h[2])
+{
+	h[0] = cfg.hash_seed;
+	h[1] = ~cfg.hash_seed;
+}
+
+static __always_inline void hash_word(u64 h[2], u64 w)
+{
+	h[0] = (h[0] ^ w) * 0x9e3779b97f4a7c15ULL;
+	h[0] ^= h[0] >> 29;
+	h[1] = (h[1] + w) * 0xd6e8feb86659fd93ULL;
+	h[1] ^= h[1] >> 32;
+}
+
+static __always_inline u64 inode_mtime(struct inode *inode)
+{
+	if (bpf_core_field_exists(struct inode___split_mtime, i_mtime_sec)) {
+		struct inode___split_mtime *i = (void *)inode;
+
+		return BPF_CORE_READ(i, i_mtime_sec) * 1000000000ULL + BPF_CORE_READ(i, i_mtime_nsec);
+	}
+	if (bpf_core_field_exists(struct inode___hidden_mtime, __i_mtime)) {
+		struct inode___hidden_mtime *i = (void *)inode;
+
+		return BPF_CORE_READ(i, __i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(i, __i_mtime.tv_nsec);
+	}
+	{
+		struct inode___mtime *i = (void *)inode;
+
+		return BPF_CORE_READ(i, i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(i, i_mtime.tv_nsec);
+	}
+}
+
+/* The names from the file up to the root of its file system, for a process that will be gone. */
+static __noinline void read_path(struct file *file, struct wk_file_event *e)
+{
+	struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *up;
+	u32 off = 0;
+
+	for (int i = 0; i < 16; i++) {
+		const unsigned char *name;
+		long n;
+
+		up = BPF_CORE_READ(d, d_parent);
+		if (!up || up == d || off > WK_PATH_BYTES - 256)
+			break;
+		name = BPF_CORE_READ(d, d_name.name);
+		/* verifier: off <= 767, so 256 more bytes fit */
+		n = bpf_probe_read_kernel_str(&e->path[off & 1023], 256, name);
+		if (n <= 0)
+			break;
+		off += n & 511;
+		d = up;
+	}
+	e->path_len = off;
+}
+
+static __always_inline void announce(struct walk *w, u64 vma, struct file *file)
+{
+	struct wk_file_event *e = &w->event;
+	struct vm_area_struct *v = (void *)vma;
+
+	e->type = WK_EVENT_FILE;
+	e->vm_start = BPF_CORE_READ(v, vm_start);
+	e->vm_end = BPF_CORE_READ(v, vm_end);
+	e->pgoff = BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift;
+	e->start_time = w->sample.start_time;
+	e->pid = w->sample.pid;
+	e->tid = pid_in_namespace(
+		BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_pid));
+	read_path(file, e);
+	if (bpf_ringbuf_output(&events, e, sizeof(*e), BPF_RB_FORCE_WAKEUP)) {
+		/* Forget it, so that its next sight announces it again. */
+		count(WK_NOTE_RING_FULL);
+		bpf_map_delete_elem(&files, &e->key);
+		bpf_map_push_elem(&free_ids, &e->id, BPF_ANY);
+	}
+}
+
+/* The id of the file behind a VMA, 0 if the file table is full. */
+static __noinline u32 file_id(struct walk *w, u64 vma, struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct wk_file_key *key = &w->event.key;
+	u32 id, *known;
+
+	key->ino = BPF_CORE_READ(inode, i_ino);
+	key->generation = BPF_CORE_READ(inode, i_generation);
+	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	key->mtime_ns = inode_mtime(inode);
+	known = bpf_map_lookup_elem(&files, key);
+	if (known)
+		return *known;
+	if (bpf_map_pop_elem(&free_ids, &id)) {
+		count(WK_NOTE_FILES_FULL);
+		return 0;
+	}
+	if (bpf_map_update_elem(&files, key, &id, BPF_NOEXIST)) {
+		/* another CPU was first, or the table is full */
+		bpf_map_push_elem(&free_ids, &id, BPF_ANY);
+		known = bpf_map_lookup_elem(&files, key);
+		return known ? *known : 0;
+	}
+	w->event.id = id;
+	announce(w, vma, file);
+	return id;
+}
+
+/* Looks addr up in the tree and remembers its mapping. Global, so verified once. Returns the index
+ * in w->vmas, or VMA_CACHE when no mapping holds the address. */
+__noinline u32 vma_learn(u64 addr)
+{
+	struct walk *w = this_walk();
+	struct vm_area_struct *v;
+	struct vma_entry *e;
+	struct mm_struct *mm;	/* own copy: a CO-RE read through w would relocate struct walk */
+	struct file *file;
+	u64 vma, start, end;
+	u32 n;
+
+	if (!w)
+		return VMA_CACHE;
+	mm = (void *)w->mm;
+	vma = vma_find((u64)mm, addr, 0);
+	v = (void *)vma;
+	start = BPF_CORE_READ(v, vm_start);
+	end = BPF_CORE_READ(v, vm_end);
+	if (!vma || addr < start || addr >= end || BPF_CORE_READ(v, vm_mm) != mm) {
+		count(WK_NOTE_TREE_MISS);
+		vma = vma_find((u64)mm, addr, 1);
+		v = (void *)vma;
+		start = BPF_CORE_READ(v, vm_start);
+		end = BPF_CORE_READ(v, vm_end);
+		if (!vma || addr < start || addr >= end ||
+		    BPF_CORE_READ(v, vm_mm) != mm)
+			return VMA_CACHE;
+	}
+	n = w->nr_vmas++ % VMA_CACHE;
+	e = &w->vmas[n];
+	e->start = start;
+	e->end = end;
+	e->exec = BPF_CORE_READ(v, vm_flags) & 4;	/* VM_EXEC */
+	e->frame = start;
+	file = BPF_CORE_READ(v, vm_file);
+	if (file) {
+		u64 off = BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift;
+		u32 id = e->exec ? file_id(w, vma, file) : 0;
+
+		if (id && off + (end - start) <= WK_FILE_OFF_MAX)
+			e->frame = WK_FRAME_MAKE_FILE(id, off);
+	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
+		e->frame = WK_FRAME_MAKE_FILE(WK_FILE_VDSO, 0);
+	}
+	return n;
+}
+
+/* verifier: an index that it has lost sight of (a comparison made on a copy, or after the pointer was
+ * computed) is masked where it is used; the empty asm keeps the compiler from dropping the mask. */
+#define BOUND(n, size)                                                                             \
+	({                                                                                         \
+		u64 n_ = (n);                                                                      \
+		asm volatile("" : "+r"(n_));                                                       \
+		n_ & ((size) - 1);                                                                 \
+	})
+
+/* The mapping of an address: from this walk's memory, else from the tree. NULL: none. */
+static __always_inline struct vma_entry *vma_of(struct walk *w, u64 addr)
+{
+	u32 n;
+
+	for (n = 0; n < VMA_CACHE; n++)
+		if (addr >= w->vmas[n].start && addr < w->vmas[n].end)
+			return &w->vmas[n];
+	n = vma_learn(addr);
+	return n < VMA_CACHE ? &w->vmas[BOUND(n, VMA_CACHE)] : NULL;
+}
+
+static __always_inline void push_frame(struct walk *w, u64 frame)
+{
+	u32 n = w->nr_user;
+
+	if (n >= WK_LEAF_FRAMES)
+		n = WK_LEAF_FRAMES + ((n - WK_LEAF_FRAMES) & (WK_ROOT_FRAMES - 1));
+	if (n < WK_USER_FRAMES)	/* verifier: always true */
+		w->user[n] = frame;
+	w->nr_user++;
+	hash_word(w->hash, frame);
+}
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/* wick.bpf.c - from a perf tick to a sample in the stack window.
+ *
+ *	wick_tick   filter, kernel stack, user registers ──tail call──►
+ *	wick_walk   WALK_STEP frames of the user stack ──itself until the root──►
+ *	wick_store  stacks and count into this CPU's region
+ *
+ * Every tick ends in exactly one counter (enum wk_outcome); no path returns in silence.
+ */
+#include "vmlinux.h"
+
+#define NULL ((void *)0)
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "wick_abi.h"
+
+#include "maps.h"
+#include "task.h"
+#include "vma.h"
+#include "walk.h"
+#include "store.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Registers of the context are read one by one at fixed offsets: a load that the compiler merges or
+ * offsets becomes a "modified context pointer", which the verifier refuses. Offsets: the user
+ * pt_regs at the head of struct bpf_perf_event_data (uapi/linux/bpf_perf_event.h), then
+ * sample_period. */
+#define CTX_READ(ctx, off)                                                                         \
+	({                                                                                         \
+		u64 v_;                                                                            \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"(off));           \
+		v_;                                                                                \
+	})
+#if defined(__TARGET_ARCH_arm64)
+enum { CTX_SP = 248, CTX_PC = 256, CTX_MODE = 264, CTX_FP = 232, CTX_PERIOD = 272 };
+#define MODE_IS_USER(m)	  (((m) & 0xf) == 0)	/* PSR_MODE_EL0t */
+#define MODE_IS_COMPAT(m) ((m) & 0x10)		/* PSR_MODE32_BIT */
+#else
+enum { CTX_FP = 32, CTX_PC = 128, CTX_MODE = 136, CTX_SP = 152, CTX_PERIOD = 168 };
+#define MODE_IS_USER(m)	  (((m) & 3) == 3)	/* privilege level in cs */
+#define MODE_IS_COMPAT(m) (((m) & 0xffff) == 0x23) /* __USER32_CS */
+#endif
+
+static __always_inline bool in_range(const volatile struct wk_range *r, u64 addr)
+{
+	return addr >= r->start && addr < r->end;
+}
+
+/* The idle task does interrupt work, which is somebody's time, and idles. Interrupt entry code and
+ * softirqs lie in sections of their own; a swapper stack without a frame there is the idle loop. */
+static __noinline bool is_idle_loop(struct walk *w)
+{
+	for (u32 i = 0; i < WK_KERNEL_FRAMES; i++) {
+		if (i >= w->nr_kernel)
+			break;
+		if (in_range(&cfg.irq_text, w->kernel[i]) ||
+		    in_range(&cfg.softirq_text, w->kernel[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Kernel frames; all but the first are return addresses (wick_abi.h: minus one). */
+static __noinline void kernel_stack(void *ctx, struct walk *w)
+{
+	long n = bpf_get_stack(ctx, w->kernel, WK_KERNEL_FRAMES * sizeof(u64), 0);
+
+	w->nr_kernel = n > 0 ? (u32)n / sizeof(u64) : 0;
+	hash_start(w->kernel_hash);
+	for (u32 i = 0; i < WK_KERNEL_FRAMES; i++) {
+		if (i >= w->nr_kernel)
+			break;
+		if (i)
+			w->kernel[i]--;
+		hash_word(w->kernel_hash, w->kernel[i]);
+	}
+}
+
+static __always_inline bool fill_identity(struct walk *w, struct task_struct *t)
+{
+	struct wk_sample *s = &w->sample;
+	u32 tid = pid_in_namespace(BPF_CORE_READ(t, thread_pid));
+	struct cgroup *cgroup = task_cgroup(t);
+
+	s->pid = pid_in_namespace(thread_group(t));
+	s->global_pid = BPF_CORE_READ(t, tgid);
+	s->start_time = BPF_CORE_READ(t, group_leader, start_boottime);
+	s->exec_id = BPF_CORE_READ(t, self_exec_id);
+	s->cgroup_id = cgroup_id(cgroup);
+	s->tid = cfg.keep_tid ? tid : 0;
+	s->pad = 0;
+	BPF_CORE_READ_INTO(&s->comm, t, comm);
+	if ((cfg.by_pid || cfg.by_tid) &&
+	    !(cfg.by_pid && is_target(s->pid)) && !(cfg.by_tid && is_target(tid)))
+		return false;
+	return !cfg.cgroup_id || in_selected_cgroup(cgroup);
+}
+
+/* User registers when the tick hit kernel code: as saved on entry, at the top of the kernel stack. */
+static __always_inline u32 saved_registers(struct walk *w, struct task_struct *t)
+{
+	struct pt_regs regs, *p;
+	u64 mode, nr;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		p = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	else
+		p = BPF_CORE_READ(t, stack) + cfg.thread_size - bpf_core_type_size(struct pt_regs);
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), p))
+		return WK_USER_NO_REGS;
+#if defined(__TARGET_ARCH_arm64)
+	w->pc = regs.user_regs.pc;
+	w->sp = regs.user_regs.sp;
+	w->fp = regs.user_regs.regs[29];
+	mode = regs.user_regs.pstate;
+	nr = (u32)regs.syscallno;
+	w->in_exec = nr == 221 || nr == 281;
+	w->exact = (s32)nr < 0;
+#else
+	w->pc = regs.ip;
+	w->sp = regs.sp;
+	w->fp = regs.bp;
+	mode = regs.cs;
+	nr = regs.orig_ax;
+	w->in_exec = nr == 59 || nr == 322;	/* execve, execveat */
+	/* in a system call pc is behind the syscall instruction, like a return address */
+	w->exact = (s64)nr < 0;
+#endif
+	if (!MODE_IS_USER(mode))
+		return WK_USER_NO_REGS;
+	return MODE_IS_COMPAT(mode) ? WK_USER_COMPAT : 0;
+}
+
+/* 0 when the user stack can be walked, else its outcome. */
+static __always_inline u32 start_user(void *ctx, struct walk *w, struct task_struct *t, u64 mode)
+{
+	w->mm = (u64)BPF_CORE_READ(t, mm);
+	w->in_exec = 0;
+	if (!w->mm || BPF_CORE_READ(t, flags) & (PF_KTHREAD | PF_IO_WORKER))
+		return WK_USER_NONE;
+	if (!MODE_IS_USER(mode))
+		return saved_registers(w, t);
+	w->exact = 1;
+	w->pc = CTX_READ(ctx, CTX_PC);
+	w->sp = CTX_READ(ctx, CTX_SP);
+	w->fp = CTX_READ(ctx, CTX_FP);
+	return MODE_IS_COMPAT(mode) ? WK_USER_COMPAT : 0;
+}
+
+SEC("perf_event")
+int wick_tick(void *ctx)
+{
+	struct task_struct *t = (void *)bpf_get_current_task();
+	struct walk *w = this_walk();
+	u64 mode = CTX_READ(ctx, CTX_MODE);
+
+	count(WK_TICKS);
+	if (!w) {
+		count(WK_LOST_INTERNAL);
+		return 0;
+	}
+	if (!fill_identity(w, t)) {
+		count(WK_UNSELECTED);
+		return 0;
+	}
+	w->nr_kernel = w->nr_user = w->nr_vmas = w->calls = 0;
+	if (!MODE_IS_USER(mode))
+		kernel_stack(ctx, w);
+	if (!w->sample.global_pid && !cfg.keep_idle && is_idle_loop(w)) {
+		count(WK_IDLE);
+		return 0;
+	}
+	hash_start(w->hash);
+	for (u32 i = 0; i < VMA_CACHE; i++)
+		w->vmas[i].start = w->vmas[i].end = 0;
+	w->sample.user_outcome = start_user(ctx, w, t, mode);
+	bpf_tail_call(ctx, &programs,
+		      w->sample.user_outcome == WK_USER_NONE ? PROG_STORE : PROG_WALK);
+	count(WK_LOST_INTERNAL);
+	return 0;
+}
+
+/* One frame: names pc, then finds the caller. 0 to go on, else the stack's outcome. */
+__noinline u32 walk_frame(void)
+{
+	struct walk *w = this_walk();
+	struct vma_entry *v;
+	u64 frame[2], addr;	/* saved frame pointer, return address */
+
+	if (!w)
+		return WK_USER_INTERNAL;
+	addr = w->pc - !w->exact;
+	v = vma_of(w, addr);
+	if (!v || !v->exec) {
+		if (!w->nr_user)	/* keep the leaf, whatever it is */
+			push_frame(w, addr & ~(0xfULL << WK_FRAME_TAG_SHIFT));
+		if (w->in_exec)
+			return WK_USER_EXEC;
+		return v ? WK_USER_NOT_EXECUTABLE : WK_USER_NO_MAPPING;
+	}
+	push_frame(w, v->frame + (addr - v->start));
+	if (w->sample.user_outcome == WK_USER_COMPAT)
+		return WK_USER_COMPAT;
+	if (!w->fp)	/* x86-64 psABI 3.4.1, AAPCS64 6.4.6: zero marks the outermost frame */
+		return WK_USER_ROOT;
+	if (w->fp & 7 || w->fp < w->sp)
+		return WK_USER_BAD_FRAME;
+	if (bpf_probe_read_user(frame, sizeof(frame), (void *)w->fp))
+		return WK_USER_FAULT;
+	if (!frame[1])
+		return WK_USER_ROOT;
+	w->sp = w->fp + sizeof(frame);
+	w->fp = frame[0];
+	w->pc = frame[1];
+	w->exact = 0;
+	return 0;
+}
+
+SEC("perf_event")
+int wick_walk(void *ctx)
+{
+	struct walk *w = this_walk();
+	u32 r = 0;
+
+	if (!w) {
+		count(WK_LOST_INTERNAL);
+		return 0;
+	}
+	for (u32 i = 0; i < WALK_STEP && !r; i++)
+		r = walk_frame();
+	if (!r && ++w->calls >= WALK_CALLS)
+		r = WK_USER_DEPTH;
+	if (r)
+		w->sample.user_outcome = r;
+	bpf_tail_call(ctx, &programs, r ? PROG_STORE : PROG_WALK);
+	count(WK_LOST_INTERNAL);
+	return 0;
+}
+
+SEC("perf_event")
+int wick_store(void *ctx)
+{
+	struct walk *w = this_walk();
+
+	count(w ? store_walk(w, CTX_READ(ctx, CTX_PERIOD)) : WK_LOST_INTERNAL);
+	return 0;
+}
+
+/* A target's fork becomes a target (--inherit). args: parent, child (include/trace/events/sched.h). */
+SEC("raw_tp/sched_process_fork")
+int wick_fork(u64 *args)
+{
+	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
+	u32 from = cfg.by_tid ? pid_in_namespace(BPF_CORE_READ(parent, thread_pid)) :
+				pid_in_namespace(thread_group(parent));
+	u32 to = cfg.by_tid ? pid_in_namespace(BPF_CORE_READ(child, thread_pid)) :
+			      pid_in_namespace(thread_group(child));
+	const struct wk_target *t = bpf_map_lookup_elem(&targets, &from);
+	struct wk_target copy;
+
+	if (!t || !t->inherit || !to || to == from)
+		return 0;
+	copy = *t;
+	bpf_map_update_elem(&targets, &to, &copy, BPF_ANY);
+	return 0;
+}
+
+/* The command of `-- COMMAND` has been started: its samples count from here. args: task, old pid,
+ * binprm. */
+SEC("raw_tp/sched_process_exec")
+int wick_exec(u64 *args)
+{
+	u32 pid = pid_in_namespace(thread_group((struct task_struct *)args[0]));
+	struct wk_target *t = bpf_map_lookup_elem(&targets, &pid);
+
+	if (t)
+		t->after_exec = 0;
+	return 0;
+}
+
+/* A dead target's id may be given to a stranger. */
+SEC("raw_tp/sched_process_exit")
+int wick_exit(u64 *args)
+{
+	struct task_struct *t = (void *)args[0];
+	u32 tid = pid_in_namespace(BPF_CORE_READ(t, thread_pid));
+	u32 pid = pid_in_namespace(thread_group(t));
+
+	if (cfg.by_tid)
+		bpf_map_delete_elem(&targets, &tid);
+	else if (!BPF_CORE_READ(t, signal, live.counter))	/* its last thread */
+		bpf_map_delete_elem(&targets, &pid);
+	return 0;
+}

@@ -1,0 +1,590 @@
+/* sampler.c - see sampler.h. The map layout and the flip are described in wick_abi.h and
+ * bpf/maps.h. */
+#include "kernel/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "proc/host.h"
+#include "wick.skel.h"
+
+enum {
+	REGION_SLACK = 1 + WK_USER_FRAMES,	/* words behind the bound: one largest entry */
+	WINDOW_BYTES_PER_HZ = 2560,		/* 99 Hz: 250 KiB, seconds of never repeated stacks */
+	WINDOW_DEFAULT_MIN = 128 << 10,
+	WINDOW_DEFAULT_MAX = 1 << 20,
+	PIDNS_INITIAL_INO = 0xeffffffc,		/* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+};
+
+struct half {
+	int fd;
+	void *regions;		/* ncpus regions of region_bytes */
+};
+
+struct cpu {
+	int fd;			/* perf event, -1: none */
+	uint64_t since;		/* CLOCK_MONOTONIC when it was enabled */
+};
+
+struct sampler {
+	struct sampler_options o;
+	struct wick_bpf *skel;
+	struct ring_buffer *ring;
+	struct half halves[2];
+	unsigned int active;
+	size_t region_bytes, mapped_bytes;
+	uint32_t region_words, ncpus;
+	struct cpu *cpus;
+	uint64_t sampled_ns;	/* of events that are closed */
+	struct bpf_link *links[3];	/* fork, exec, exit: only with targets */
+	uint64_t counted[WK_OUTCOME_MAX];
+	const struct sampler_handler *handler;	/* during sampler_events */
+	bool pressure;
+	uint64_t frames[WK_USER_FRAMES + 2];	/* a stack put in order, with its marks */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- loading ---- */
+
+static void choose_sizes(struct sampler *s)
+{
+	uint64_t bytes = s->o.window_bytes;
+
+	if (!bytes) {
+		bytes = (uint64_t)s->o.freq * WINDOW_BYTES_PER_HZ;
+		bytes = MIN(MAX(bytes, (uint64_t)WINDOW_DEFAULT_MIN), (uint64_t)WINDOW_DEFAULT_MAX);
+	}
+	s->region_bytes = (bytes + 63) & ~63ULL;
+	s->region_words = (uint32_t)((s->region_bytes - sizeof(struct wk_region)) / 8 - REGION_SLACK);
+	if (!s->o.max_files)
+		s->o.max_files = SAMPLER_FILES_DEFAULT;
+}
+
+static int cgroup_subsys_id(const char *controller, int *ret)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char name[64];
+	int id, r = -ENOENT;
+
+	if (!btf)
+		return -errno;
+	snprintf(name, sizeof(name), "%s_cgrp_id", controller);
+	id = btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM);
+	if (id > 0) {
+		const struct btf_type *t = btf__type_by_id(btf, (uint32_t)id);
+		const struct btf_enum *v = btf_enum(t);
+
+		for (int i = 0; i < btf_vlen(t); i++)
+			if (!strcmp(btf__name_by_offset(btf, v[i].name_off), name)) {
+				*ret = v[i].val;
+				r = 0;
+			}
+	}
+	btf__free(btf);
+	return r;
+}
+
+static int fill_config(struct sampler *s, struct err *e)
+{
+	struct wk_config *cfg = (struct wk_config *)&s->skel->rodata->cfg;
+	struct stat st;
+	int r;
+
+	if (getrandom(&cfg->hash_seed, sizeof(cfg->hash_seed), 0) != sizeof(cfg->hash_seed))
+		return err_set(e, -errno, "can't get random bytes: %s", strerror(errno));
+	cfg->hash_seed |= 1;
+	if (stat("/proc/self/ns/pid", &st))
+		return err_set(e, -errno, "/proc/self/ns/pid: %s (is /proc mounted?)",
+			       strerror(errno));
+	cfg->pidns_ino = st.st_ino;
+	cfg->pidns_initial = st.st_ino == PIDNS_INITIAL_INO;
+	cfg->cgroup_id = s->o.cgroup_id;
+	cfg->cgroup_subsys = -1;
+	if (s->o.cgroup_controller) {
+		r = cgroup_subsys_id(s->o.cgroup_controller, &cfg->cgroup_subsys);
+		if (r && s->o.cgroup_id)
+			return err_set(e, r, "this kernel has no cgroup controller '%s'",
+				       s->o.cgroup_controller);
+	}
+	cfg->irq_text = s->o.irq_text;
+	cfg->softirq_text = s->o.softirq_text;
+	cfg->region_words = s->region_words;
+	cfg->by_pid = s->o.by_pid;
+	cfg->by_tid = s->o.by_tid;
+	cfg->keep_tid = s->o.keep_tid;
+	cfg->keep_idle = s->o.keep_idle;
+	cfg->thread_size = 16384;	/* x86-64 and arm64 with pages of 4 or 16 KiB */
+	cfg->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	return 0;
+}
+
+static int size_maps(struct sampler *s)
+{
+	struct bpf_map *half = bpf_map__inner_map(s->skel->maps.windows);
+	int r;
+
+	r = bpf_map__set_value_size(half, (uint32_t)s->region_bytes);
+	if (!r)
+		r = bpf_map__set_max_entries(s->skel->maps.files, s->o.max_files);
+	if (!r)
+		r = bpf_map__set_max_entries(s->skel->maps.free_ids, s->o.max_files);
+	if (!r && !s->o.by_pid && !s->o.by_tid)
+		r = bpf_map__set_max_entries(s->skel->maps.targets, 1);
+	return r;
+}
+
+static int make_half(struct sampler *s, struct half *h)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	void *p;
+
+	h->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "wick_half", sizeof(uint32_t),
+			       (uint32_t)s->region_bytes, s->ncpus, &opts);
+	if (h->fd < 0)
+		return -errno;
+	p = mmap(NULL, s->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	h->regions = p;
+	return 0;
+}
+
+static int activate(struct sampler *s, unsigned int half)
+{
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.windows), &zero, &s->halves[half].fd,
+				BPF_ANY))
+		return -errno;
+	s->active = half;
+	return 0;
+}
+
+static int fill_maps(struct sampler *s)
+{
+	struct bpf_program *const chain[] = { s->skel->progs.wick_walk, s->skel->progs.wick_store };
+	int r;
+
+	s->mapped_bytes = (s->region_bytes * s->ncpus + 4095) & ~4095ULL;
+	for (unsigned int i = 0; i < 2; i++) {
+		r = make_half(s, &s->halves[i]);
+		if (r)
+			return r;
+	}
+	r = activate(s, 0);
+	for (uint32_t i = 0; !r && i < ARRAY_SIZE(chain); i++) {
+		int fd = bpf_program__fd(chain[i]);
+
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.programs), &i, &fd, BPF_ANY))
+			r = -errno;
+	}
+	for (uint32_t id = WK_FILE_FIRST; !r && id < WK_FILE_FIRST + s->o.max_files; id++)
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.free_ids), NULL, &id, BPF_ANY))
+			r = -errno;
+	return r;
+}
+
+static int on_event(void *ctx, void *data, size_t size)
+{
+	struct sampler *s = ctx;
+	uint32_t type;
+
+	if (size < sizeof(uint64_t))
+		return 0;
+	memcpy(&type, data, sizeof(type));
+	if (type == WK_EVENT_PRESSURE)
+		s->pressure = true;
+	else if (type == WK_EVENT_FILE && size >= sizeof(struct wk_file_event))
+		return s->handler->file(s->handler->ctx, data);
+	return 0;
+}
+
+static char *load_log;	/* libbpf's last words, for the message when loading fails */
+
+static int print_to_log(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (getenv("WICK_LIBBPF_DEBUG"))
+		return vfprintf(stderr, fmt, ap);
+	if (level != LIBBPF_WARN)
+		return 0;
+	free(load_log);
+	if (vasprintf(&load_log, fmt, ap) < 0)
+		load_log = NULL;
+	return 0;
+}
+
+static bool has_targets(const struct sampler *s)
+{
+	return s->o.by_pid || s->o.by_tid;
+}
+
+/* The programs that keep the target map true. */
+static struct bpf_program *target_program(const struct sampler *s, size_t i)
+{
+	return i == 0 ? s->skel->progs.wick_fork : i == 1 ? s->skel->progs.wick_exec :
+							     s->skel->progs.wick_exit;
+}
+
+static int load(struct sampler *s, struct err *e)
+{
+	int r;
+
+	libbpf_set_print(print_to_log);
+	s->skel = wick_bpf__open();
+	if (!s->skel)
+		return err_set(e, -errno, "can't read the BPF object: %s", strerror(errno));
+	r = fill_config(s, e);
+	if (r)
+		return r;
+	r = size_maps(s);
+	for (size_t i = 0; !r && i < ARRAY_SIZE(s->links) && !has_targets(s); i++)
+		r = bpf_program__set_autoload(target_program(s, i), false);
+	if (!r)
+		r = wick_bpf__load(s->skel);
+	if (!r)
+		r = fill_maps(s);
+	if (r) {
+		struct err why = { "" };
+
+		if (!host_explain(-r, &why))
+			return err_set(e, r, "%s", why.msg);
+		return err_set(e, r, "the kernel refused the BPF programs: %s%s%.300s", strerror(-r),
+			       load_log ? "; " : "", load_log ? load_log : "");
+	}
+	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);
+	return s->ring ? 0 : err_set(e, -errno, "can't map the event ring: %s", strerror(errno));
+}
+
+int sampler_open(const struct sampler_options *o, struct sampler **ret, struct err *e)
+{
+	cleanup(sampler_cleanup) struct sampler *s = calloc(1, sizeof(*s));
+	int n, r;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->o = *o;
+	s->halves[0].fd = s->halves[1].fd = -1;
+	n = libbpf_num_possible_cpus();
+	if (n < 1)
+		return err_set(e, n ? n : -EINVAL, "can't count the CPUs");
+	s->ncpus = (uint32_t)n;
+	s->cpus = calloc(s->ncpus, sizeof(*s->cpus));
+	if (!s->cpus)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		s->cpus[i].fd = -1;
+	choose_sizes(s);
+	r = load(s, e);
+	if (r)
+		return r;
+	*ret = take(s);
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	sampler_stop(s);
+	ring_buffer__free(s->ring);
+	for (unsigned int i = 0; i < 2; i++) {
+		if (s->halves[i].regions)
+			munmap(s->halves[i].regions, s->mapped_bytes);
+		if (s->halves[i].fd >= 0)
+			close(s->halves[i].fd);
+	}
+	wick_bpf__destroy(s->skel);
+	free(s->cpus);
+	free(s);
+	free(take(load_log));
+}
+
+/* ---- events ---- */
+
+static int open_event(struct sampler *s, uint32_t cpu, struct err *e)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = s->o.event->type,
+		.config = s->o.event->config,
+		.freq = 1,
+		.sample_freq = s->o.freq,
+		.disabled = 1,
+	};
+	cleanup(fd_cleanup) int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
+						  PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV) &&
+	    s->o.event->falls_back) {
+		s->o.event = event_clock();
+		return open_event(s, cpu, e);
+	}
+	if (fd < 0)
+		return err_set(e, -errno, "can't sample '%s' on CPU %u: %s%s", s->o.event->name, cpu,
+			       strerror(errno),
+			       errno == ENOENT || errno == EOPNOTSUPP ?
+				       " (no such event here; a virtual machine without a PMU has "
+				       "only the software events, such as cpu-clock)" : "");
+	/* The link-less way works from 5.10 on; closing the event detaches. */
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(s->skel->progs.wick_tick)) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return err_set(e, -errno, "can't attach to the events of CPU %u: %s", cpu,
+			       strerror(errno));
+	s->cpus[cpu].fd = fd;
+	s->cpus[cpu].since = now_ns();
+	fd = -1;
+	return 0;
+}
+
+static void close_event(struct sampler *s, struct cpu *c)
+{
+	if (c->fd < 0)
+		return;
+	ioctl(c->fd, PERF_EVENT_IOC_DISABLE, 0);
+	s->sampled_ns += now_ns() - c->since;
+	close(c->fd);
+	c->fd = -1;
+}
+
+int sampler_refresh_cpus(struct sampler *s, struct err *e)
+{
+	cleanup(cpulist_cleanup) struct cpulist online = { 0 };
+	int r = cpulist_read("", "online", &online);
+	size_t next = 0;
+
+	if (r)
+		return err_set(e, r, "can't tell which CPUs are online: %s", strerror(-r));
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		while (next < online.n && online.ids[next] < i)
+			next++;
+		if (next == online.n || online.ids[next] != i) {
+			close_event(s, &s->cpus[i]);
+		} else if (s->cpus[i].fd < 0) {
+			r = open_event(s, i, e);
+			if (r && r != -ENODEV)	/* it went away between the look and the open */
+				return r;
+		}
+	}
+	return 0;
+}
+
+int sampler_start(struct sampler *s, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->links) && has_targets(s); i++) {
+		s->links[i] = bpf_program__attach(target_program(s, i));
+		if (!s->links[i])
+			return err_set(e, -errno, "can't follow forks and exits: %s",
+				       strerror(errno));
+	}
+	return sampler_refresh_cpus(s, e);
+}
+
+void sampler_stop(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		if (s->cpus)
+			close_event(s, &s->cpus[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(s->links); i++) {
+		bpf_link__destroy(s->links[i]);
+		s->links[i] = NULL;
+	}
+}
+
+int sampler_add_target(struct sampler *s, uint32_t id, bool inherit, bool after_exec)
+{
+	struct wk_target t = { .after_exec = after_exec, .inherit = inherit };
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &id, &t, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/* ---- draining ---- */
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->ring);
+}
+
+int sampler_events(struct sampler *s, const struct sampler_handler *h, bool *ret_pressure)
+{
+	int r;
+
+	s->handler = h;
+	s->pressure = false;
+	r = ring_buffer__consume(s->ring);
+	s->handler = NULL;
+	if (ret_pressure)
+		*ret_pressure = s->pressure;
+	return r < 0 ? r : 0;
+}
+
+/* The STACK entry at words[index], or NULL. What lies in the region was written by our own program;
+ * the checks are for the day when it has a bug. */
+static const struct wk_entry *stack_at(const struct wk_region *r, uint32_t used, uint32_t index)
+{
+	const struct wk_entry *e;
+
+	if (index >= used)
+		return NULL;
+	e = (const void *)&r->words[index];
+	if (e->type != WK_ENTRY_STACK || !e->words || e->words > used - index ||
+	    e->words > WK_USER_FRAMES + 1)
+		return NULL;
+	return e;
+}
+
+/* Puts a user stack in order (undoes the ring) and adds the marks of what is missing. */
+static size_t order_user(struct sampler *s, const struct wk_entry *e, uint32_t outcome)
+{
+	const uint64_t *f = (const void *)(e + 1);
+	size_t n = 0, total = e->total;
+
+	if (total <= WK_USER_FRAMES) {
+		n = MIN((size_t)e->words - 1, (size_t)WK_USER_FRAMES);
+		memcpy(s->frames, f, n * sizeof(*f));
+	} else {
+		memcpy(s->frames, f, WK_LEAF_FRAMES * sizeof(*f));
+		n = WK_LEAF_FRAMES;
+		s->frames[n++] = WK_FRAME_MAKE_MARK(WK_CUT);
+		for (size_t i = total - WK_ROOT_FRAMES; i < total; i++)
+			s->frames[n++] =
+				f[WK_LEAF_FRAMES + (i - WK_LEAF_FRAMES) % WK_ROOT_FRAMES];
+	}
+	if (outcome != WK_USER_ROOT && outcome != WK_USER_NONE)
+		s->frames[n++] = WK_FRAME_MAKE_MARK(outcome);
+	return n;
+}
+
+static int deliver(struct sampler *s, const struct wk_region *r, uint32_t used,
+		   const struct wk_sample *sample, const struct sampler_handler *h)
+{
+	const struct wk_entry *user = stack_at(r, used, sample->user_stack);
+	const struct wk_entry *kernel = stack_at(r, used, sample->kernel_stack);
+	size_t nuser = 0;
+
+	if (user) {
+		nuser = order_user(s, user, sample->user_outcome);
+	} else if (sample->user_outcome != WK_USER_NONE && sample->user_outcome != WK_USER_ROOT) {
+		s->frames[0] = WK_FRAME_MAKE_MARK(sample->user_outcome);
+		nuser = 1;
+	}
+	return h->sample(h->ctx, sample, s->frames, nuser, (const void *)(kernel ? kernel + 1 : NULL),
+			 kernel ? (size_t)kernel->words - 1 : 0);
+}
+
+static int drain_region(struct sampler *s, struct wk_region *r, const struct sampler_handler *h)
+{
+	uint32_t used = MIN(r->used, s->region_words + REGION_SLACK);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < used && !ret;) {
+		const struct wk_entry *e = (const void *)&r->words[i];
+
+		if (!e->words || e->words > used - i)
+			break;
+		if (e->type == WK_ENTRY_SAMPLE && e->words == sizeof(struct wk_sample) / 8)
+			ret = deliver(s, r, used, (const void *)e, h);
+		i += e->words;
+	}
+	if (used) {
+		memset(r->slots, 0, sizeof(r->slots));
+		r->used = 0;
+	}
+	return ret;
+}
+
+int sampler_drain(struct sampler *s, const struct sampler_handler *h)
+{
+	struct half *full = &s->halves[s->active];
+	int ret = activate(s, !s->active);
+
+	for (uint32_t i = 0; i < s->ncpus && !ret; i++)
+		ret = drain_region(s, (void *)((char *)full->regions + i * s->region_bytes), h);
+	return ret;
+}
+
+void sampler_forget_file(struct sampler *s, const struct wk_file_key *key)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.files), key);
+}
+
+/* ---- figures ---- */
+
+void sampler_counters(const struct sampler *s, uint64_t ret[WK_OUTCOME_MAX])
+{
+	cleanup(freep_cleanup) uint64_t *values = calloc(s->ncpus, sizeof(*values));
+
+	for (uint32_t i = 0; i < WK_OUTCOME_MAX; i++) {
+		ret[i] = 0;
+		if (!values || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &i, values))
+			continue;
+		for (uint32_t c = 0; c < s->ncpus; c++)
+			ret[i] += values[c];
+	}
+}
+
+uint64_t sampler_ticks_due(const struct sampler *s)
+{
+	uint64_t ns = s->sampled_ns;
+
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		if (s->cpus[i].fd >= 0)
+			ns += now_ns() - s->cpus[i].since;
+	return s->o.event->clock ? ns / (1000000000 / s->o.freq) : 0;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	uint64_t bytes = 2 * s->mapped_bytes;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, s->skel->obj) {
+		uint64_t entry = bpf_map__key_size(map) + bpf_map__value_size(map);
+
+		switch (bpf_map__type(map)) {
+		case BPF_MAP_TYPE_PERCPU_ARRAY:
+			bytes += (uint64_t)bpf_map__value_size(map) * bpf_map__max_entries(map) *
+				 s->ncpus;
+			break;
+		case BPF_MAP_TYPE_RINGBUF:
+			bytes += bpf_map__max_entries(map);
+			break;
+		case BPF_MAP_TYPE_HASH:	/* element header and bucket */
+			bytes += (entry + 64) * bpf_map__max_entries(map);
+			break;
+		default:
+			bytes += entry * bpf_map__max_entries(map);
+		}
+	}
+	return bytes;
+}
+
+uint32_t sampler_cpus(const struct sampler *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		n += s->cpus[i].fd >= 0;
+	return n;
+}
+
+const struct event *sampler_event(const struct sampler *s)
+{
+	return s->o.event;
+}

@@ -1,0 +1,90 @@
+/* sampler.h - the BPF object and its perf events: from options to drained samples.
+ *
+ *	struct sampler *s;
+ *	r = sampler_open(&options, &s, &e);		// load and verify; nothing runs yet
+ *	r = sampler_start(s, &e);			// one perf event per online CPU
+ *	for (;;) {					// poll(sampler_fd(s)), a timer, ...
+ *		r = sampler_events(s, &handler);	// files met -> handler.file, at once
+ *		r = sampler_drain(s, &handler);		// flip halves, each sample -> handler.sample
+ *		r = sampler_refresh_cpus(s, &e);	// CPUs that came online
+ *	}
+ *	sampler_stop(s);				// then one more drain gets the rest
+ *	sampler_free(s);
+ *
+ * Accounting: sampler_counters() is exact once the sampler is stopped and drained; while it runs,
+ * counters and samples differ by what lies in the windows.
+ * Threads: one.
+ */
+#ifndef WICK_SAMPLER_H
+#define WICK_SAMPLER_H
+
+#include "base/base.h"
+#include "kernel/event.h"
+#include "wick_abi.h"
+
+struct sampler;
+
+struct sampler_options {
+	const struct event *event;	/* what to sample by */
+	uint32_t freq;			/* samples per second and CPU */
+	bool by_pid, by_tid;		/* only targets given to sampler_add_target */
+	bool keep_tid;			/* tell threads apart by id */
+	bool keep_idle;			/* the idle loop is a sample too */
+	uint64_t cgroup_id;		/* only this cgroup and below; 0: all */
+	const char *cgroup_controller;	/* v1 controller whose hierarchy counts; NULL: cgroup v2 */
+	uint64_t window_bytes;		/* of a CPU's region in one half; 0: by frequency */
+	uint32_t max_files;		/* files known at a time; 0: SAMPLER_FILES_DEFAULT */
+	struct wk_range irq_text, softirq_text; /* from kallsyms; zero when it can't be read */
+};
+
+enum {
+	SAMPLER_FILES_DEFAULT = 4096,
+	SAMPLER_FILES_MAX = 1 << 20,
+	SAMPLER_WINDOW_MIN = 64 << 10,	/* smaller ones could not hold one deep stack */
+	SAMPLER_WINDOW_MAX = 4 << 20,	/* the kernel's limit for an array value on 5.10 */
+};
+
+/* What the caller does with what arrives. ctx is passed through; all pointers are borrowed for the
+ * call. A non-zero result ends the drain and is returned. */
+struct sampler_handler {
+	void *ctx;
+	int (*file)(void *ctx, const struct wk_file_event *event);
+	/* Frames leaf first; a user stack whose middle was cut has a WK_CUT mark there, and one that
+	 * didn't reach its root ends with the mark of its reason. */
+	int (*sample)(void *ctx, const struct wk_sample *sample, const uint64_t *user,
+		      size_t nuser, const uint64_t *kernel, size_t nkernel);
+};
+
+/* Loads the object. -EPERM, -EACCES (privileges: host_explain() has the sentence), -ENOTSUP (this
+ * kernel can't), -ENOMEM; e says what to do. */
+int must_check sampler_open(const struct sampler_options *o, struct sampler **ret, struct err *e);
+void sampler_free(struct sampler *s);
+
+/* A process (by_pid) or thread (by_tid) id of our pid namespace to sample; before or after the
+ * start. inherit: what it forks too; after_exec: only once it has executed a program.
+ * -E2BIG at 32,768 targets. */
+int must_check sampler_add_target(struct sampler *s, uint32_t id, bool inherit, bool after_exec);
+
+/* Opens and enables the events. Also attaches the fork and exit programs when there are targets. */
+int must_check sampler_start(struct sampler *s, struct err *e);
+/* Follows CPUs that went on- or offline since the last call; cheap enough for once a second. */
+int must_check sampler_refresh_cpus(struct sampler *s, struct err *e);
+void sampler_stop(struct sampler *s);	/* closes the events; in-flight ticks end first */
+
+int sampler_fd(const struct sampler *s);	/* readable when sampler_events() has work */
+/* Handles announcements. *ret_pressure: a region is half full, drain now. */
+int must_check sampler_events(struct sampler *s, const struct sampler_handler *h, bool *ret_pressure);
+int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h);
+
+/* Lets BPF announce the file again at its next sight, with a new id (it could not be opened). */
+void sampler_forget_file(struct sampler *s, const struct wk_file_key *key);
+
+void sampler_counters(const struct sampler *s, uint64_t ret[WK_OUTCOME_MAX]);
+uint64_t sampler_ticks_due(const struct sampler *s);	/* time x frequency, over all CPUs; clocks only */
+uint64_t sampler_map_bytes(const struct sampler *s);	/* memory of all maps */
+uint32_t sampler_cpus(const struct sampler *s);		/* CPUs sampled now */
+const struct event *sampler_event(const struct sampler *s);	/* after a fall-back: what it became */
+
+DEFINE_CLEANUP(sampler, struct sampler *, sampler_free)
+
+#endif
