@@ -1,0 +1,67 @@
+/* symbolizer.h - from a frame of the stack map to a name.
+ *
+ *	struct symbol_frame f;
+ *	r = symbolizer_resolve(s, frame, &f);
+ *	f.name ? f.name : module+0xoffset
+ *
+ * Where names come from, in this order:
+ *	kernel address	/proc/kallsyms (functions, modules, BPF programs); unreadable: "[kernel]"
+ *	file offset	PT_LOAD gives the ELF address; .symtab and .dynsym of that file (symtab.h)
+ *	[vdso]		the same from the image in our own memory: one for the whole system
+ *	raw address	no name yet: "[unknown]"
+ * A name is given only inside a symbol's own bytes; otherwise the frame is module+0xaddress.
+ *
+ * Each unique (file, address) is resolved once per symbolizer; ELF files are read when the first of
+ * their frames is. Everything returned is borrowed until symbolizer_free.
+ * Threads: one. Cost: a hash look-up; the first time a binary search, the first time of a file its
+ * symbol tables (about 150 ns a symbol).
+ */
+#ifndef WICK_SYMBOLIZER_H
+#define WICK_SYMBOLIZER_H
+
+#include "base/base.h"
+#include "elf/elf.h"
+#include "symbol/demangle.h"
+#include "symbol/files.h"
+#include "symbol/kallsyms.h"
+
+struct symbolizer;
+
+enum module_kind { MODULE_KERNEL, MODULE_FILE, MODULE_VDSO, MODULE_ANON, MODULE_SPECIAL };
+
+/* What a frame lies in: one version of one file, the kernel or one of its modules, ... */
+struct module {
+	enum module_kind kind;
+	const char *path;	/* "/usr/bin/perl", "[kernel.kallsyms]", "[ext4]", "[vdso]", "//anon" */
+	const char *name;	/* its last part, for module+0xoffset */
+	char build_id[ELF_BUILD_ID_HEX];	/* "" if it has none */
+	bool executable;	/* a program rather than a library */
+	bool has_symbols;	/* its own functions, not just those it exports: .symtab */
+	int error;		/* why it could not be read, negative errno; 0 */
+	uint64_t start, limit, offset;	/* of its code: ELF addresses and file offset; 0 if unknown */
+};
+
+struct symbol_frame {
+	uint32_t module;	/* symbolizer_module() */
+	uint64_t address;	/* ELF address, kernel address, or as sampled for anonymous memory */
+	const char *name;	/* demangled; NULL: no name known */
+	const char *system_name;/* as in the symbol table; NULL like name */
+};
+
+struct symbolizer_options {
+	enum demangle_mode demangle;
+	const struct kallsyms *kallsyms;	/* borrowed; NULL: kernel names unreadable */
+};
+
+int must_check symbolizer_new(const struct symbolizer_options *o, const struct files *files,
+			      struct symbolizer **ret);
+void symbolizer_free(struct symbolizer *s);
+DEFINE_CLEANUP(symbolizer, struct symbolizer *, symbolizer_free)
+
+/* Any frame word (wick_abi.h). 0; -ENOMEM. */
+int must_check symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame *ret);
+
+const struct module *symbolizer_module(const struct symbolizer *s, uint32_t module);
+uint32_t symbolizer_module_count(const struct symbolizer *s);
+
+#endif
