@@ -17,7 +17,7 @@ ARCH	?= $(shell uname -m)
 BPFARCH	:= $(if $(filter aarch64 arm64,$(ARCH)),arm64,x86)
 PKGS	:= libbpf libelf libdw zlib libprotobuf-c libcurl
 CPPFLAGS += -D_GNU_SOURCE -DWICK_VERSION='"$(VERSION)"' -Iinclude -Isrc -I$(B)/gen
-WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 \
+WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 -Wno-missing-field-initializers \
 	   $(if $(CI),-Werror)
 CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=gnu17 $(WARN) $(CFLAGS) -fno-omit-frame-pointer \

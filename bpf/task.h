@@ -35,12 +35,14 @@ static __always_inline struct cgroup *task_cgroup(struct task_struct *t)
 {
 	struct css_set *set = BPF_CORE_READ(t, cgroups);
 	struct cgroup_subsys_state *css;
+	void *at;
 
 	if (cfg.cgroup_subsys < 0)
 		return BPF_CORE_READ(set, dfl_cgrp);
-	if (bpf_core_read(&css, sizeof(css),
-			  (void *)set + bpf_core_field_offset(struct css_set, subsys) +
-				  (cfg.cgroup_subsys & 15) * sizeof(css)))
+	/* not within one CO-RE read: that would relocate cfg as well */
+	at = (void *)set + bpf_core_field_offset(struct css_set, subsys) +
+	     (cfg.cgroup_subsys & 15) * sizeof(css);
+	if (bpf_probe_read_kernel(&css, sizeof(css), at))
 		return NULL;
 	return BPF_CORE_READ(css, cgroup);
 }

@@ -1,7 +1,7 @@
 /* cmd_check.c - `wick check`: what works here, what doesn't, and what to do about it.
  *
- * Each item is one function that looks at facts, or really tries what profiling needs and undoes it.
- * "degraded": something is lost, profiling works. "blocked": it can't start.
+ * Each item is one function that looks at facts, or really tries what profiling needs and undoes
+ * it. "degraded": something is lost, profiling works. "blocked": it can't start.
  */
 #include "cli/commands.h"
 #include "proc/cgroup.h"
@@ -18,10 +18,10 @@
 enum status { OK, DEGRADED, BLOCKED };
 
 enum {
-	MIN_MEMORY_MIB = 64,	/* our 40 and the default maps */
+	MIN_MEMORY_MIB = 64, /* our 40 and the default maps */
 	FILES_PER_CPU = 4,
 	FILES_BESIDE = 256,
-	MAX_FREQ = 1000,	/* the highest that record accepts */
+	MAX_FREQ = 1000, /* the highest that record accepts */
 };
 
 struct check {
@@ -36,7 +36,7 @@ static int run(int argc, char **argv);
 const struct command cmd_check_command = {
 	.name = "check",
 	.operands = "",
-	.help = "what this kernel, these privileges and this host allow, and what to do about it",
+	.help = "say what this host allows, and what to do about it",
 	.notes = "Exit status: 0 if profiling can start, 1 if something blocks it.\n",
 	.rows = rows,
 	.run = run,
@@ -70,8 +70,9 @@ static void check_kernel(struct check *c)
 		item(c, BLOCKED, "kernel", "Linux 5.10 or later is needed", "%s", h->release);
 	else if (host_kernel_is_bad(h))
 		item(c, BLOCKED, "kernel",
-		     "it can freeze when a profiler reads user memory: update to 6.1.36, 6.3.10, 6.4 "
-		     "or later", "%s (%u.%u.%u)", h->release, h->kernel.major, h->kernel.minor,
+		     "it can freeze when a profiler reads user memory: update to 6.1.36, 6.3.10, "
+		     "6.4 or later",
+		     "%s (%u.%u.%u)", h->release, h->kernel.major, h->kernel.minor,
 		     h->kernel.patch);
 	else
 		item(c, OK, "kernel", NULL, "%s (%u.%u.%u)", h->release, h->kernel.major,
@@ -113,8 +114,9 @@ static void check_pmu(struct check *c)
 		item(c, OK, "PMU", NULL, "%s", c->host.pmu);
 	else
 		item(c, DEGRADED, "PMU",
-		     "-e cycles falls back to cpu-clock, other hardware events don't work; a virtual "
-		     "machine may be given one", "none");
+		     "-e cycles falls back to cpu-clock, other hardware events don't work; a "
+		     "virtual machine may be given one",
+		     "none");
 }
 
 /* ---- privileges ---- */
@@ -127,9 +129,11 @@ static void check_caps(struct check *c)
 		const char *lost;
 	} needed[] = {
 		{ HOST_CAP_BPF, BLOCKED, "no BPF program can be loaded: run as root (sudo)" },
-		{ HOST_CAP_PERFMON, BLOCKED, "no process but our own can be sampled: run as root (sudo)" },
+		{ HOST_CAP_PERFMON, BLOCKED,
+		  "no process but our own can be sampled: run as root (sudo)" },
 		{ HOST_CAP_SYS_PTRACE, DEGRADED,
-		  "files and maps of other users' processes can't be read: no names for their frames" },
+		  "files and maps of other users' processes can't be read: no names for their "
+		  "frames" },
 		{ HOST_CAP_CHECKPOINT_RESTORE, DEGRADED,
 		  "mapped files are opened by path: deleted or replaced ones have no names" },
 		{ HOST_CAP_DAC_READ_SEARCH, DEGRADED,
@@ -146,7 +150,8 @@ static void check_caps(struct check *c)
 	}
 	item(c, c->host.in_user_namespace ? BLOCKED : OK, "user namespace",
 	     "capabilities in it don't count for BPF and perf events: run outside of it (not in a "
-	     "rootless container)", c->host.in_user_namespace ? "not the initial one" : "initial");
+	     "rootless container)",
+	     c->host.in_user_namespace ? "not the initial one" : "initial");
 }
 
 static void check_paranoid(struct check *c)
@@ -155,12 +160,12 @@ static void check_paranoid(struct check *c)
 	bool allowed = h->perf_event_paranoid <= 0 || host_has_cap(h, HOST_CAP_PERFMON);
 
 	if (!h->perf_events_exist)
-		item(c, BLOCKED, "perf_event_paranoid", "build the kernel with CONFIG_PERF_EVENTS=y",
-		     "no perf events");
+		item(c, BLOCKED, "perf_event_paranoid",
+		     "build the kernel with CONFIG_PERF_EVENTS=y", "no perf events");
 	else
 		item(c, allowed ? OK : BLOCKED, "perf_event_paranoid",
-		     "run as root, add CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`", "%d",
-		     h->perf_event_paranoid);
+		     "run as root, add CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`",
+		     "%d", h->perf_event_paranoid);
 }
 
 static void check_sample_rate(struct check *c)
@@ -168,7 +173,7 @@ static void check_sample_rate(struct check *c)
 	int rate = c->host.perf_event_max_sample_rate;
 
 	if (rate == HOST_UNKNOWN)
-		return;	/* then there are no perf events: said already */
+		return; /* then there are no perf events: said already */
 	item(c, rate >= MAX_FREQ ? OK : DEGRADED, "sample rate",
 	     "higher -F values are refused: `sysctl kernel.perf_event_max_sample_rate=100000`",
 	     "up to %d Hz", rate);
@@ -180,8 +185,8 @@ static void check_pid_namespace(struct check *c)
 {
 	item(c, c->host.pidns_is_initial ? OK : DEGRADED, "pid namespace",
 	     "processes outside of it have no pid and no names here: use the host's (docker run "
-	     "--pid=host, hostPID: true)", "%s",
-	     c->host.pidns_is_initial ? "initial" : "a container's");
+	     "--pid=host, hostPID: true)",
+	     "%s", c->host.pidns_is_initial ? "initial" : "a container's");
 }
 
 static void check_cgroups(struct check *c)
@@ -195,33 +200,42 @@ static void check_cgroups(struct check *c)
 	if (!h)
 		item(c, DEGRADED, "cgroups",
 		     "--cgroup, --container and labels by container don't work: mount cgroup2 on "
-		     "/sys/fs/cgroup", "%s", r ? strerror(-r) : "none mounted");
+		     "/sys/fs/cgroup",
+		     "%s", r ? strerror(-r) : "none mounted");
 	else
-		item(c, OK, "cgroups", NULL, "%s, identified by %s%s", cgroup_mode_name(cgroups_mode(cg)),
-		     h->version == 2 ? "v2" : "v1 controller ", h->controller);
+		item(c, OK, "cgroups", NULL, "%s, identified by %s%s",
+		     cgroup_mode_name(cgroups_mode(cg)), h->version == 2 ? "v2" : "v1 controller ",
+		     h->controller);
 }
 
-static void check_limits(struct check *c)
+static void check_open_files(struct check *c)
+{
+	rlim_t need = (rlim_t)c->host.cpus_online * FILES_PER_CPU + FILES_BESIDE;
+	struct rlimit l = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &l);
+	item(c, l.rlim_max >= need ? OK : DEGRADED, "open files",
+	     "on many CPUs or with many binaries some can't be opened: raise the hard limit "
+	     "(`ulimit -Hn 65536` as root, LimitNOFILE=65536)",
+	     "%llu at most, for %u CPUs", (unsigned long long)l.rlim_max, c->host.cpus_online);
+}
+
+static void check_memory(struct check *c)
 {
 	const struct host *h = &c->host;
-	rlim_t need = (rlim_t)h->cpus_online * FILES_PER_CPU + FILES_BESIDE;
-	struct rlimit files = { 0 }, locked = { 0 };
+	struct rlimit l = { 0 };
 
-	getrlimit(RLIMIT_NOFILE, &files);
-	getrlimit(RLIMIT_MEMLOCK, &locked);
-	item(c, files.rlim_max >= need ? OK : DEGRADED, "open files",
-	     "on many CPUs or with many binaries some can't be opened: raise the hard limit "
-	     "(`ulimit -Hn 65536` as root, LimitNOFILE=65536)", "%llu at most, for %u CPUs",
-	     (unsigned long long)files.rlim_max, h->cpus_online);
-	item(c, h->mem_available >> 20 >= MIN_MEMORY_MIB || !h->mem_available ? OK : DEGRADED, "memory",
-	     "the maps may not fit", "%llu of %llu MiB available",
-	     (unsigned long long)(h->mem_available >> 20), (unsigned long long)(h->mem_total >> 20));
-	/* later kernels charge maps to the cgroup */
-	if (!host_kernel_at_least(h, 5, 11))
-		item(c, locked.rlim_max >> 20 >= MIN_MEMORY_MIB ? OK : DEGRADED, "locked memory",
-		     "BPF maps count against it before Linux 5.11: `ulimit -l unlimited`, or "
-		     "CAP_SYS_RESOURCE", "%llu KiB at most",
-		     (unsigned long long)locked.rlim_max >> 10);
+	item(c, h->mem_available >> 20 >= MIN_MEMORY_MIB || !h->mem_available ? OK : DEGRADED,
+	     "memory", "the maps may not fit", "%llu of %llu MiB available",
+	     (unsigned long long)(h->mem_available >> 20),
+	     (unsigned long long)(h->mem_total >> 20));
+	if (host_kernel_at_least(h, 5, 11) || host_has_cap(h, HOST_CAP_SYS_RESOURCE))
+		return; /* maps are charged to the cgroup, or the limit can be raised */
+	getrlimit(RLIMIT_MEMLOCK, &l);
+	item(c, l.rlim_max >> 20 >= MIN_MEMORY_MIB ? OK : DEGRADED, "locked memory",
+	     "BPF maps count against it before Linux 5.11: `ulimit -l unlimited`, or "
+	     "CAP_SYS_RESOURCE",
+	     "%s", l.rlim_max >> 20 >= MIN_MEMORY_MIB ? "enough" : "too little");
 }
 
 /* ---- attempts ---- */
@@ -274,8 +288,8 @@ static void check_bpf(struct check *c)
 {
 	cleanup(fd_cleanup) int event = open_event();
 	cleanup(fd_cleanup) int prog = load_program();
-	cleanup(fd_cleanup) int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "wick_check", 0, 0,
-						      c->host.page_size, NULL);
+	cleanup(fd_cleanup) int ring =
+	    bpf_map_create(BPF_MAP_TYPE_RINGBUF, "wick_check", 0, 0, c->host.page_size, NULL);
 
 	attempt(c, "perf event cpu-clock", event);
 	attempt(c, "BPF program", prog);
@@ -306,9 +320,9 @@ static void check_kernel_names(struct check *c)
 	bool shown = kernel_addresses_shown();
 
 	item(c, shown ? OK : DEGRADED, "kernel names",
-	     h->kptr_restrict >= 2		? "`sysctl kernel.kptr_restrict=1`" :
-	     !host_has_cap(h, HOST_CAP_SYSLOG) ? "add CAP_SYSLOG" :
-						  "the kernel needs CONFIG_KALLSYMS=y",
+	     h->kptr_restrict >= 2		 ? "`sysctl kernel.kptr_restrict=1`"
+	     : !host_has_cap(h, HOST_CAP_SYSLOG) ? "add CAP_SYSLOG"
+						 : "the kernel needs CONFIG_KALLSYMS=y",
 	     "%s in /proc/kallsyms (kptr_restrict %d)", shown ? "addresses" : "no addresses",
 	     h->kptr_restrict);
 }
@@ -344,10 +358,10 @@ static void check_map_files(struct check *c)
 static int run(int argc, char **argv)
 {
 	static void (*const checks[])(struct check *) = {
-		check_kernel,	   check_machine,     check_lockdown,	  check_caps,
-		check_paranoid,	   check_sample_rate, check_bpf,	  check_kernel_names,
-		check_map_files,   check_pmu,	      check_cgroups,	  check_pid_namespace,
-		check_limits,
+		check_kernel,	  check_machine,     check_lockdown, check_caps,
+		check_paranoid,	  check_sample_rate, check_bpf,	     check_kernel_names,
+		check_map_files,  check_pmu,	     check_cgroups,  check_pid_namespace,
+		check_open_files, check_memory,
 	};
 	struct check c = { 0 };
 	struct operands none;
@@ -367,8 +381,10 @@ static int run(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(checks); i++)
 		checks[i](&c);
 	if (c.blocked)
-		printf("\nProfiling can't start: %u blocked, %u degraded.\n", c.blocked, c.degraded);
+		printf("\nProfiling can't start: %u blocked, %u degraded.\n", c.blocked,
+		       c.degraded);
 	else
-		printf("\nProfiling can start%s.\n", c.degraded ? ", with what is degraded above" : "");
+		printf("\nProfiling can start%s.\n",
+		       c.degraded ? ", with what is degraded above" : "");
 	return c.blocked ? EXIT_FAIL : EXIT_OK;
 }

@@ -25,9 +25,10 @@ static void print_help(FILE *out)
 {
 	size_t i;
 
-	fprintf(out, "Usage: wick COMMAND [OPTION...] [OPERAND...]\n"
-		     "Where does the CPU time go, in every process, down to the function and line?\n"
-		     "\nCommands:\n");
+	fprintf(out,
+		"Usage: wick COMMAND [OPTION...] [OPERAND...]\n"
+		"Where does the CPU time go, in every process, down to the function and line?\n"
+		"\nCommands:\n");
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->help);
 	fprintf(out, "\n`wick COMMAND --help` lists the options of one.\n"
@@ -73,7 +74,7 @@ static int dispatch(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return help(argv[2]);	/* argv[argc] is NULL */
+		return help(argv[2]); /* argv[argc] is NULL */
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return cmd_version_command.run(1, version);
 	cmd = find_command(argv[1]);

@@ -11,8 +11,8 @@
 #include <ctype.h>
 
 enum {
-	MAX_WORD = 32,	/* longer words get no suggestion */
-	TEXT_MAX = 32,	/* a number, size or time in words */
+	MAX_WORD = 32, /* longer words get no suggestion */
+	TEXT_MAX = 32, /* a number, size or time in words */
 	RANGE_MAX = 2 * TEXT_MAX + 16,
 	HELP_COLUMNS = 80,
 	HELP_INDENT = 27,
@@ -27,7 +27,7 @@ static void *field(const struct option_row *row, void *opts)
 
 /* ---- numbers ---- */
 
-/* Reads decimal digits at *p and moves *p behind them. False without a digit or above UINT64_MAX. */
+/* Reads decimal digits at *p and moves *p behind them. False if there are none or too many. */
 static bool read_digits(const char **p, uint64_t *ret)
 {
 	const char *s = *p;
@@ -71,7 +71,8 @@ static bool parse_size(const char *s, uint64_t *ret)
 static const struct unit {
 	const char *name;
 	uint64_t ns;
-} units_of_time[] = {	/* descending; the first that divides a value is the one to show it in */
+} units_of_time[] = {
+	/* descending; the first that divides a value is the one to show it in */
 	{ "h", 3600 * NS_PER_SECOND },
 	{ "m", 60 * NS_PER_SECOND },
 	{ "s", NS_PER_SECOND },
@@ -212,9 +213,9 @@ static int bad_number(const struct option_row *row, const char *value, struct er
 static int set_number(const struct option_row *row, void *opts, const char *text, struct err *e)
 {
 	uint64_t v;
-	bool ok = row->type == OPT_SIZE	   ? parse_size(text, &v) :
-		  row->type == OPT_SECONDS ? parse_seconds(text, &v) :
-					     parse_number(text, &v);
+	bool ok = row->type == OPT_SIZE	     ? parse_size(text, &v)
+		  : row->type == OPT_SECONDS ? parse_seconds(text, &v)
+					     : parse_number(text, &v);
 
 	if (!ok || !in_range(row, v))
 		return bad_number(row, text, e);
@@ -301,8 +302,8 @@ static int set_u32_list(const struct option_row *row, void *opts, const char *te
 		snprintf(element, sizeof(element), "%.*s", (int)MIN(len, sizeof(element)), s);
 		if (!len) {
 			list->n = before;
-			return err_set(e, -EINVAL, "--%s: '%.100s': element %zu is empty", row->name,
-				       text, nth);
+			return err_set(e, -EINVAL, "--%s: '%.100s': element %zu is empty",
+				       row->name, text, nth);
 		}
 		if (!parse_number(element, &v) || !in_range(row, v)) {
 			list->n = before;
@@ -427,7 +428,8 @@ static int unknown_long(const struct command *cmd, const char *name, size_t len,
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word)), name);
 	near = nearest_word(word, &cmd->rows->name, count_rows(cmd->rows), sizeof(*cmd->rows));
 	if (!near && len == 1)
-		return err_set(e, -EINVAL, "unknown option '--%s' (one letter takes one dash)", word);
+		return err_set(e, -EINVAL, "unknown option '--%s' (one letter takes one dash)",
+			       word);
 	return err_set(e, -EINVAL, "unknown option '--%.*s'%s%s%s", (int)MIN(len, 100), name,
 		       near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "");
 }
@@ -452,13 +454,13 @@ static int unknown_letter(const struct command *cmd, char letter, const char *wo
 
 /* ---- the walk over argv ---- */
 
-enum { HELP_ASKED = 1 };	/* beside 0 and -errno */
+enum { HELP_ASKED = 1 }; /* beside 0 and -errno */
 
 struct walk {
 	const struct command *cmd;
 	void *opts;
 	char **argv;
-	int argc, next;	/* argv[next] is read next */
+	int argc, next; /* argv[next] is read next */
 	int n;		/* operands so far, collected in argv[1..n] */
 };
 
@@ -475,7 +477,8 @@ static int take_value(struct walk *w, const struct option_row *row, const char *
 	return option_set(row, w->opts, joined, e);
 }
 
-static const struct option_row *find_long(const struct option_row *rows, const char *name, size_t len)
+static const struct option_row *find_long(const struct option_row *rows, const char *name,
+					  size_t len)
 {
 	for (; rows->type != OPT_END; rows++)
 		if (strlen(rows->name) == len && !memcmp(rows->name, name, len))
@@ -550,12 +553,13 @@ int options_parse(const struct command *cmd, void *opts, int argc, char **argv,
 	while (!r && w.next < argc) {
 		word = argv[w.next++];
 		if (options_end || word[0] != '-' || !word[1]) {
-			argv[++w.n] = word;	/* n < next: never ahead of what was read */
+			argv[++w.n] = word; /* n < next: never ahead of what was read */
 			options_end |= cmd->runs_command;
 		} else if (!strcmp(word, "--")) {
 			options_end = true;
 		} else {
-			r = word[1] == '-' ? parse_long(&w, word + 2, e) : parse_letters(&w, word, e);
+			r = word[1] == '-' ? parse_long(&w, word + 2, e)
+					   : parse_letters(&w, word, e);
 		}
 	}
 	if (r == HELP_ASKED)
@@ -632,7 +636,9 @@ static void print_row(const struct option_row *row, FILE *out)
 
 void options_help(const struct command *cmd, FILE *out)
 {
-	static const struct option_row help = { .letter = 'h', .name = "help", .help = "this text" };
+	static const struct option_row help = { .letter = 'h',
+						.name = "help",
+						.help = "this text" };
 	static const struct option_row help_long = { .name = "help", .help = "this text" };
 	const struct option_row *row;
 	bool h_is_free = true;
@@ -640,8 +646,8 @@ void options_help(const struct command *cmd, FILE *out)
 	for (row = cmd->rows; row->type != OPT_END; row++)
 		h_is_free &= row->letter != 'h';
 	fprintf(out, "Usage: wick %s [OPTION...]%s%s\n%c%s.\n\nOptions:\n", cmd->name,
-		cmd->operands[0] ? " " : "", cmd->operands,
-		toupper((unsigned char)cmd->help[0]), cmd->help + 1);
+		cmd->operands[0] ? " " : "", cmd->operands, toupper((unsigned char)cmd->help[0]),
+		cmd->help + 1);
 	for (row = cmd->rows; row->type != OPT_END; row++)
 		print_row(row, out);
 	print_row(h_is_free ? &help : &help_long, out);

@@ -76,7 +76,8 @@ struct command {
 	const char *notes;		/* more lines under `wick NAME --help`, or NULL */
 	const struct option_row *rows;
 	bool runs_command;		/* the first operand ends the options */
-	int (*run)(int argc, char **argv);	/* argv[0] is the command's name; returns the exit status */
+	/* argv[0] is the command's name; returns the exit status. */
+	int (*run)(int argc, char **argv);
 };
 
 /* Exit statuses (DESIGN): */
@@ -89,7 +90,8 @@ int must_check options_parse(const struct command *cmd, void *opts, int argc, ch
 			     struct operands *ret, struct err *e);
 /* Sets one option from text, as a configuration file does. 0, or -EINVAL, -ENOMEM with e, and the
  * field is as before. */
-int must_check option_set(const struct option_row *row, void *opts, const char *text, struct err *e);
+int must_check option_set(const struct option_row *row, void *opts, const char *text,
+			  struct err *e);
 /* Frees strings and lists, and zeroes these fields. */
 void options_free(const struct option_row *rows, void *opts);
 /* Usage, every option with its argument, range and default, the notes; 80 columns. */

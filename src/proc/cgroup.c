@@ -15,16 +15,16 @@
 #include <sys/vfs.h>
 
 enum {
-	MAX_TABLE_BYTES = 8 << 20,	/* of mountinfo: a host with 10,000 containers has 4 MiB */
+	MAX_TABLE_BYTES = 8 << 20, /* of mountinfo: a host with 10,000 containers has 4 MiB */
 	MAX_HIERARCHIES = 32,
 	ID_DIGITS = 64,
-	ID_MIN_PREFIX = 12,	/* what engines print as the short id */
+	ID_MIN_PREFIX = 12, /* what engines print as the short id */
 	SHOWN_CANDIDATES = 4,
 };
 
 struct cgroups {
-	char root[PATH_MAX];	/* in front of each mount */
-	struct cgroup_hierarchy v[MAX_HIERARCHIES];	/* in order of search */
+	char root[PATH_MAX];			    /* in front of each mount */
+	struct cgroup_hierarchy v[MAX_HIERARCHIES]; /* in order of search */
 	size_t n;
 };
 
@@ -124,7 +124,7 @@ static int add_mount(struct cgroups *cg, const struct cgroup_hierarchy *h, const
 	return 0;
 }
 
-/* One line: "36 35 0:31 ROOT MOUNT OPTIONS [OPTIONAL...] - TYPE SOURCE SUPER_OPTIONS". Changes it. */
+/* One line, which is changed: "36 35 0:31 ROOT MOUNT OPTIONS [...] - TYPE SOURCE SUPER_OPTIONS" */
 static int parse_mount(struct cgroups *cg, char *line, const char *table, bool *is_whole)
 {
 	struct cgroup_hierarchy h = { .version = 2, .subsys = CGROUP_V2 };
@@ -174,7 +174,7 @@ static int rank(const struct cgroups *cg, const struct cgroup_hierarchy *h)
 
 	if (h->version == 2)
 		return v2_has_memory(cg, h) ? 0 : 4;
-	p = 1 + preference(h->controller);	/* 1 to 3, or 4: of no preference */
+	p = 1 + preference(h->controller); /* 1 to 3, or 4: of no preference */
 	return p < 4 ? p : 5;
 }
 
@@ -385,8 +385,8 @@ int cgroup_container_id(const char *path, char ret[static CGROUP_CONTAINER_MAX])
 		parent_end = parent = s > path ? s - 1 : s;
 		while (parent > path && parent[-1] != '/')
 			parent--;
-		if (!component_container(parent, (size_t)(parent_end - parent), s, (size_t)(end - s),
-					 ret))
+		if (!component_container(parent, (size_t)(parent_end - parent), s,
+					 (size_t)(end - s), ret))
 			return 0;
 	}
 	return -ENOENT;
@@ -400,9 +400,9 @@ struct walk {
 	enum step (*visit)(struct walk *w, const char *name, uint64_t id);
 	void *arg;
 	size_t dirs, depth;
-	bool cut;	/* a limit was met: not found is not certain */
+	bool cut; /* a limit was met: not found is not certain */
 	size_t len;
-	char path[CGROUP_PATH_MAX];	/* of the directory being visited, below the mount */
+	char path[CGROUP_PATH_MAX]; /* of the directory being visited, below the mount */
 };
 
 static enum step walk_dir(struct walk *w, int fd);
@@ -418,14 +418,15 @@ static bool within_limits(struct walk *w, const char *name)
 
 static enum step walk_entry(struct walk *w, int dir, const char *name)
 {
-	cleanup(fd_cleanup) int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup(fd_cleanup) int fd =
+	    openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	size_t before = w->len, n = strlen(name);
 	struct stat st;
 	enum step step;
 	int child;
 
 	if (fd < 0 || fstat(fd, &st) || !within_limits(w, name))
-		return STEP_OVER;	/* has gone, isn't ours to see, or is too much */
+		return STEP_OVER; /* has gone, isn't ours to see, or is too much */
 	w->dirs++;
 	w->path[w->len] = '/';
 	memcpy(w->path + w->len + 1, name, n + 1);
@@ -482,7 +483,8 @@ static int open_mount(const struct cgroups *cg, const struct cgroup_hierarchy *h
 	return fd < 0 ? -errno : fd;
 }
 
-static int walk_hierarchy(const struct cgroups *cg, const struct cgroup_hierarchy *h, struct walk *w)
+static int walk_hierarchy(const struct cgroups *cg, const struct cgroup_hierarchy *h,
+			  struct walk *w)
 {
 	int fd = open_mount(cg, h);
 
@@ -517,7 +519,7 @@ static int below_mount(const char *path, const char *mount, char *ret, size_t si
  * there is none. Anything else: this way is not open to us. */
 static int path_by_handle(const struct cgroup_hierarchy *h, uint64_t id, char *ret, size_t size)
 {
-	enum { FILEID_KERNFS = 0xfe };	/* linux/exportfs.h */
+	enum { FILEID_KERNFS = 0xfe }; /* linux/exportfs.h */
 	union {
 		struct file_handle head;
 		unsigned char bytes[sizeof(struct file_handle) + sizeof(id)];
@@ -529,8 +531,8 @@ static int path_by_handle(const struct cgroup_hierarchy *h, uint64_t id, char *r
 	if (mount < 0)
 		return -errno;
 	memcpy(handle.bytes + offsetof(struct file_handle, f_handle), &id, sizeof(id));
-	cleanup(fd_cleanup) int fd = open_by_handle_at(mount, &handle.head,
-						       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(fd_cleanup) int fd =
+	    open_by_handle_at(mount, &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -543,7 +545,7 @@ static int path_by_handle(const struct cgroup_hierarchy *h, uint64_t id, char *r
 
 struct wanted_id {
 	uint64_t id;
-	char *path;	/* result */
+	char *path; /* result */
 	size_t size;
 	int r;
 };
@@ -622,7 +624,7 @@ static int try_directory(const struct cgroups *cg, const char *path, struct cgro
 	if (!realpath(path, real))
 		return -errno;
 	r = below_mount(real, c.hierarchy->mount, c.path, sizeof(c.path));
-	if (r == -EXDEV)	/* seen through another mount of the same hierarchy */
+	if (r == -EXDEV) /* seen through another mount of the same hierarchy */
 		r = cgroup_path_by_id(cg, c.hierarchy, c.id, c.path, sizeof(c.path));
 	if (!r)
 		*ret = c;
@@ -644,8 +646,10 @@ static int resolve_error(const struct cgroups *cg, const char *path, int r, stru
 	cleanup(buf_cleanup) struct buf where = BUF_INIT(65536);
 
 	if (r == -ENOTDIR)
-		return err_set(e, r, "'%.200s' is not a cgroup's directory (or one of a v1 hierarchy "
-				     "without a controller)", path);
+		return err_set(e, r,
+			       "'%.200s' is not a cgroup's directory (or one of a v1 hierarchy "
+			       "without a controller)",
+			       path);
 	if (r != -ENOENT)
 		return err_set(e, r, "cgroup '%.200s': %s", path, strerror(-r));
 	if (!cg->n)
@@ -684,10 +688,10 @@ int cgroup_resolve(const struct cgroups *cg, const char *path, struct cgroup *re
 
 struct search {
 	const char *name;
-	bool is_id;		/* name can be the start of an id */
+	bool is_id; /* name can be the start of an id */
 	size_t found, dirs;
 	struct cgroup first;
-	struct buf shown;	/* the first few, for the message */
+	struct buf shown; /* the first few, for the message */
 };
 
 static bool is_wanted(const struct search *s, const char *parent_path, const char *component)
@@ -728,12 +732,13 @@ static int not_found(const struct cgroups *cg, const struct search *s, bool cut,
 	if (!cg->n)
 		return err_set(e, -ENOENT, "container '%.100s': no cgroup file system is mounted",
 			       s->name);
-	return err_set(e, -ENOENT,
-		       "no container '%.100s': searched %zu cgroups in %zu hierarch%s%s for an id of 64 "
-		       "hex digits that begins with it (at least 12 must be given), lxc.payload.NAME, "
-		       "machine-NAME.scope, or just NAME; names that only the container engine knows "
-		       "can't be seen here, ids can",
-		       s->name, s->dirs, cg->n, cg->n == 1 ? "y" : "ies", cut ? ", not all," : "");
+	return err_set(
+	    e, -ENOENT,
+	    "no container '%.100s': searched %zu cgroups in %zu hierarch%s%s for an id of 64 "
+	    "hex digits that begins with it (at least 12 must be given), lxc.payload.NAME, "
+	    "machine-NAME.scope, or just NAME; names that only the container engine knows "
+	    "can't be seen here, ids can",
+	    s->name, s->dirs, cg->n, cg->n == 1 ? "y" : "ies", cut ? ", not all," : "");
 }
 
 int cgroup_find_container(const struct cgroups *cg, const char *name, struct cgroup *ret,
@@ -759,8 +764,10 @@ int cgroup_find_container(const struct cgroups *cg, const char *name, struct cgr
 	if (!s.found)
 		r = not_found(cg, &s, cut, e);
 	else if (s.found > 1)
-		r = err_set(e, -ENOTUNIQ, "container '%.64s' could be any of %zu: %.340s%s; use "
-					  "--cgroup", name, s.found, s.shown.data ? s.shown.data : "",
+		r = err_set(e, -ENOTUNIQ,
+			    "container '%.64s' could be any of %zu: %.340s%s; use "
+			    "--cgroup",
+			    name, s.found, s.shown.data ? s.shown.data : "",
 			    s.found > SHOWN_CANDIDATES ? ", ..." : "");
 	else
 		*ret = s.first;

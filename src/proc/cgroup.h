@@ -9,8 +9,8 @@
  *	r = cgroup_path_by_id(cg, cgroups_default(cg), sample->cgroup_id, path, sizeof(path));
  *	r = cgroup_container_id(path, id);
  *
- * A cgroup's id is the inode number of its directory: since Linux 5.5 that is the kernel's own id of
- * it (kernfs node id), on 64-bit machines all of it. Ids count within one hierarchy. With cgroup v2
+ * A cgroup's id is the inode number of its directory: since Linux 5.5 that is the kernel's own id
+ * of it (kernfs node id), on 64-bit machines all of it. Ids count within one hierarchy. With cgroup v2
  * there is one; with v1 each controller (or group of them) has its own, and which one identifies
  * cgroups must be chosen: cgroups_default(). Hierarchies of v1 without a controller (name=systemd)
  * are left out: BPF programs reach a task's cgroup only through a controller.
@@ -35,8 +35,8 @@ enum {
 
 struct cgroup_hierarchy {
 	int version;		/* 1 or 2 */
-	int subsys;		/* v1: the controller's index in the kernel's table of subsystems (enum
-				 * cgroup_subsys_id), the N of task->cgroups->subsys[N]; else CGROUP_V2 */
+	int subsys;		/* v1: the controller's number in enum cgroup_subsys_id, the N of
+				 * task->cgroups->subsys[N]; v2: CGROUP_V2 */
 	char controller[32];	/* v1: "memory", of several the most useful; v2: "" */
 	char *mount;		/* where its root can be seen */
 };
@@ -69,7 +69,7 @@ const char *cgroup_mode_name(enum cgroup_mode mode);	/* "v1", "hybrid" */
 const struct cgroup_hierarchy *cgroups_default(const struct cgroups *cg);
 
 /* The cgroup at path: a directory ("/sys/fs/cgroup/memory/a"), or a path below the root of some
- * hierarchy ("a", "/a" as in /proc/PID/cgroup). 0; -ENOENT with e that says where it was looked for;
+ * hierarchy ("a", "/a" as in /proc/PID/cgroup). 0; -ENOENT with e that says where was looked;
  * -ENOTDIR if it is something else than a cgroup's directory; -EACCES; -ENAMETOOLONG. */
 int must_check cgroup_resolve(const struct cgroups *cg, const char *path, struct cgroup *ret,
 			      struct err *e);
@@ -87,9 +87,9 @@ int must_check cgroup_find_container(const struct cgroups *cg, const char *name,
 int must_check cgroup_path_by_id(const struct cgroups *cg, const struct cgroup_hierarchy *h,
 				 uint64_t id, char *ret, size_t size);
 
-/* The innermost container that a cgroup's path says it belongs to, by the forms of Docker, containerd,
- * CRI-O, Podman, Kubernetes, ECS, LXC and systemd-nspawn. 0 with 64 hex digits or a name of letters,
- * digits and "_.-" (systemd's \x2d undone); -ENOENT: no container. */
+/* The innermost container that a cgroup's path says it belongs to, by the forms of Docker,
+ * containerd, CRI-O, Podman, Kubernetes, ECS, LXC and systemd-nspawn. 0 with 64 hex digits or a
+ * name of letters, digits and "_.-" (systemd's \x2d undone); -ENOENT: no container. */
 int must_check cgroup_container_id(const char *path, char ret[static CGROUP_CONTAINER_MAX]);
 
 #endif

@@ -156,9 +156,9 @@ static bool scan_version(const char *s, struct host_version *ret)
 {
 	struct host_version v = { 0 };
 
-	/* widths keep hostile digits from overflowing %u */
-	if (!isdigit((unsigned char)*s) ||
-	    sscanf(s, "%6u.%6u.%6u", &v.major, &v.minor, &v.patch) < 2)
+	/* the widths keep %u from overflowing, the limit finds the sign that it accepts */
+	if (sscanf(s, "%6u.%6u.%6u", &v.major, &v.minor, &v.patch) < 2 || v.major > 999999 ||
+	    v.minor > 999999 || v.patch > 999999 || !isdigit((unsigned char)*s))
 		return false;
 	*ret = v;
 	return true;
@@ -205,7 +205,8 @@ static uint64_t version_number(const struct host_version *v)
 
 bool host_kernel_at_least(const struct host *h, unsigned int major, unsigned int minor)
 {
-	return version_number(&h->kernel) >= version_number(&(struct host_version){ major, minor, 0 });
+	return version_number(&h->kernel) >=
+	       version_number(&(struct host_version){ major, minor, 0 });
 }
 
 bool host_kernel_is_bad(const struct host *h)
@@ -231,7 +232,7 @@ bool host_kernel_is_bad(const struct host *h)
 
 static const struct {
 	enum host_cap cap;
-	bool admin_too;	/* the kernel takes CAP_SYS_ADMIN instead (capabilities(7)) */
+	bool admin_too; /* the kernel takes CAP_SYS_ADMIN instead (capabilities(7)) */
 	const char *name;
 } caps[] = {
 	{ HOST_CAP_BPF, true, "CAP_BPF" },
@@ -240,6 +241,7 @@ static const struct {
 	{ HOST_CAP_CHECKPOINT_RESTORE, true, "CAP_CHECKPOINT_RESTORE" },
 	{ HOST_CAP_DAC_READ_SEARCH, false, "CAP_DAC_READ_SEARCH" },
 	{ HOST_CAP_SYSLOG, false, "CAP_SYSLOG" },
+	{ HOST_CAP_SYS_RESOURCE, false, "CAP_SYS_RESOURCE" },
 	{ HOST_CAP_SYS_ADMIN, false, "CAP_SYS_ADMIN" },
 };
 
@@ -251,7 +253,7 @@ bool host_has_cap(const struct host *h, enum host_cap cap)
 	for (i = 0; i < ARRAY_SIZE(caps); i++)
 		if (caps[i].cap == cap && caps[i].admin_too)
 			mask |= 1ULL << HOST_CAP_SYS_ADMIN;
-	return h->caps & mask;
+	return !h->in_user_namespace && h->caps & mask;
 }
 
 const char *host_cap_name(enum host_cap cap)
@@ -286,7 +288,7 @@ void host_parse_status(const char *text, struct host *h)
 
 	h->caps = s ? strtoull(s, NULL, 16) : 0;
 	s = status_field(text, "Seccomp");
-	h->seccomp = s && s[0] == '2';	/* SECCOMP_MODE_FILTER */
+	h->seccomp = s && s[0] == '2'; /* SECCOMP_MODE_FILTER */
 	s = status_field(text, "NSpid");
 	while (s && isdigit((unsigned char)*s) && levels < 32) {
 		levels++;
@@ -331,13 +333,13 @@ static void read_sysctls(const char *root, struct host *h, struct buf *b)
 	char path[PATH_MAX];
 
 	h->perf_events_exist = !join(root, "/proc/sys/kernel/perf_event_paranoid", path) &&
-			       !access(path, F_OK);	/* the sign that perf_event_open(2) names */
+			       !access(path, F_OK); /* the sign that perf_event_open(2) names */
 	h->perf_event_paranoid = number_of(root, "/proc/sys/kernel/perf_event_paranoid", b);
 	h->perf_event_max_sample_rate =
-		number_of(root, "/proc/sys/kernel/perf_event_max_sample_rate", b);
+	    number_of(root, "/proc/sys/kernel/perf_event_max_sample_rate", b);
 	h->kptr_restrict = number_of(root, "/proc/sys/kernel/kptr_restrict", b);
 	h->unprivileged_bpf_disabled =
-		number_of(root, "/proc/sys/kernel/unprivileged_bpf_disabled", b);
+	    number_of(root, "/proc/sys/kernel/unprivileged_bpf_disabled", b);
 }
 
 static void read_self(const char *root, struct host *h, struct buf *b)
@@ -390,9 +392,9 @@ static void read_pmu(const char *root, struct host *h)
 
 static uint64_t meminfo_bytes(const char *text, const char *name)
 {
-	const char *s = status_field(text, name);	/* the same form */
+	const char *s = status_field(text, name); /* the same form */
 
-	return s ? strtoull(s, NULL, 10) * 1024 : 0;	/* "kB" means KiB: proc_meminfo(5) */
+	return s ? strtoull(s, NULL, 10) * 1024 : 0; /* "kB" means KiB: proc_meminfo(5) */
 }
 
 static void read_machine(const char *root, struct host *h, struct buf *b)
@@ -419,7 +421,7 @@ int host_read(const char *root, struct host *ret)
 	cleanup(buf_cleanup) struct buf b = BUF_INIT(MAX_SMALL_FILE);
 	struct host h = { .pidns_level = HOST_UNKNOWN };
 	char path[PATH_MAX];
-	int r = join(root, "/proc/sys/kernel/perf_event_max_sample_rate", path);	/* the longest */
+	int r = join(root, "/proc/sys/kernel/perf_event_max_sample_rate", path); /* the longest */
 
 	if (r)
 		return r;
@@ -437,34 +439,40 @@ static int explain_privileges(const struct host *h, int errno_value, struct err 
 {
 	bool bpf = host_has_cap(h, HOST_CAP_BPF), perf = host_has_cap(h, HOST_CAP_PERFMON);
 
+	if (h->in_user_namespace)
+		return err_set(e, -errno_value,
+			       "root inside a user namespace (rootless container?) "
+			       "is not enough: run on the host, as root");
 	if (!bpf || !perf)
 		return err_set(e, -errno_value,
 			       "needs root, or CAP_BPF and CAP_PERFMON (missing: %s%s%s): try sudo",
 			       bpf ? "" : "CAP_BPF", !bpf && !perf ? ", " : "",
 			       perf ? "" : "CAP_PERFMON");
-	if (h->in_user_namespace)
-		return err_set(e, -errno_value, "root inside a user namespace (rootless container?) "
-						"is not enough: run on the host, as root");
 	if (h->lockdown == HOST_LOCKDOWN_CONFIDENTIALITY)
-		return err_set(e, -errno_value, "kernel lockdown \"confidentiality\" forbids BPF "
-						"programs to read memory: boot with "
-						"lockdown=integrity or less");
+		return err_set(e, -errno_value,
+			       "kernel lockdown \"confidentiality\" forbids BPF "
+			       "programs to read memory: boot with "
+			       "lockdown=integrity or less");
 	if (!host_kernel_at_least(h, 5, 11))
 		return err_set(e, -errno_value,
 			       "refused with all capabilities: before Linux 5.11 BPF maps count "
 			       "against the locked-memory limit: try `ulimit -l unlimited`%s",
 			       h->seccomp ? "; or the container's seccomp profile" : "");
 	if (h->seccomp)
-		return err_set(e, -errno_value, "a seccomp filter is on this process: the container "
-						"must allow bpf() and perf_event_open() (e.g. run "
-						"it privileged, or seccomp=unconfined)");
+		return err_set(e, -errno_value,
+			       "a seccomp filter is on this process: the container "
+			       "must allow bpf() and perf_event_open() (e.g. run "
+			       "it privileged, or seccomp=unconfined)");
 	if (h->perf_event_paranoid > 2)
-		return err_set(e, -errno_value, "kernel.perf_event_paranoid is %d: try `sysctl "
-						"kernel.perf_event_paranoid=2`, or CAP_SYS_ADMIN",
+		return err_set(e, -errno_value,
+			       "kernel.perf_event_paranoid is %d: try `sysctl "
+			       "kernel.perf_event_paranoid=2`, or CAP_SYS_ADMIN",
 			       h->perf_event_paranoid);
-	return err_set(e, -errno_value, "refused with all capabilities (%s): a security module "
-					"(AppArmor, SELinux) may forbid it: `wick check` tries each "
-					"step", strerror(errno_value));
+	return err_set(e, -errno_value,
+		       "refused with all capabilities (%s): a security module "
+		       "(AppArmor, SELinux) may forbid it: `wick check` tries each "
+		       "step",
+		       strerror(errno_value));
 }
 
 int host_explain_from(const struct host *h, int errno_value, struct err *e)
@@ -480,19 +488,24 @@ int host_explain_from(const struct host *h, int errno_value, struct err *e)
 		return explain_privileges(h, errno_value, e);
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &files);
-		return err_set(e, -errno_value, "too many open files (limit %llu): try `ulimit -n "
-						"65536`", (unsigned long long)files.rlim_cur);
+		return err_set(e, -errno_value,
+			       "too many open files (limit %llu): try `ulimit -n "
+			       "65536`",
+			       (unsigned long long)files.rlim_cur);
 	case ENOMEM:
-		return err_set(e, -errno_value, "not enough memory for the maps (%llu MiB available; "
-						"a cgroup's memory limit counts too)",
+		return err_set(e, -errno_value,
+			       "not enough memory for the maps (%llu MiB available; "
+			       "a cgroup's memory limit counts too)",
 			       (unsigned long long)(h->mem_available >> 20));
 	}
 	if (!h->btf)
-		return err_set(e, -errno_value, "no readable /sys/kernel/btf/vmlinux: the kernel must "
-						"be built with CONFIG_DEBUG_INFO_BTF=y");
+		return err_set(e, -errno_value,
+			       "no readable /sys/kernel/btf/vmlinux: the kernel must "
+			       "be built with CONFIG_DEBUG_INFO_BTF=y");
 	if (!h->perf_events_exist)
-		return err_set(e, -errno_value, "the kernel has no perf events: it must be built with "
-						"CONFIG_PERF_EVENTS=y");
+		return err_set(e, -errno_value,
+			       "the kernel has no perf events: it must be built with "
+			       "CONFIG_PERF_EVENTS=y");
 	return err_set(e, -errno_value, "%s: `wick check` tries each step", strerror(errno_value));
 }
 

@@ -26,6 +26,7 @@ enum host_cap {
 	HOST_CAP_DAC_READ_SEARCH = 2,
 	HOST_CAP_SYS_PTRACE = 19,
 	HOST_CAP_SYS_ADMIN = 21,
+	HOST_CAP_SYS_RESOURCE = 24,
 	HOST_CAP_SYSLOG = 34,
 	HOST_CAP_PERFMON = 38,
 	HOST_CAP_BPF = 39,
@@ -47,7 +48,7 @@ struct host {
 	/* kernel */
 	char release[65];		/* uname -r */
 	char machine[65];		/* uname -m, always of this machine */
-	struct host_version kernel;	/* with the stable patch level where the distribution says it */
+	struct host_version kernel;	/* with the stable patch level if the distribution says it */
 	bool btf;			/* /sys/kernel/btf/vmlinux is readable */
 	enum host_lockdown lockdown;
 
@@ -61,7 +62,7 @@ struct host {
 
 	/* us */
 	uint64_t caps;			/* effective capabilities, one bit each */
-	bool in_user_namespace;		/* then the kernel doesn't count caps for BPF and perf */
+	bool in_user_namespace;		/* not the initial one: caps don't count for BPF, perf */
 	bool seccomp;			/* a filter is on us, as in most containers */
 	uint64_t pidns_ino;		/* inode number of our pid namespace, 0 unknown */
 	bool pidns_is_initial;		/* the machine's own: sees every process */
@@ -70,9 +71,9 @@ struct host {
 	int pidns_level;
 
 	/* machine */
-	char pmu[64];			/* its device's name below event_source, "" if there is none */
+	char pmu[64];			/* its device below event_source, "" if there is none */
 	uint32_t cpus_online;		/* number of CPUs */
-	uint32_t cpus_possible;		/* highest possible id + 1: per-CPU maps have so many values */
+	uint32_t cpus_possible;		/* highest possible id + 1: values of a per-CPU map */
 	uint64_t mem_total, mem_available;	/* bytes, 0 unknown */
 	uint32_t page_size;		/* bytes */
 };
@@ -87,7 +88,8 @@ bool host_kernel_is_bad(const struct host *h);
 /* Is the kernel major.minor or later? */
 bool host_kernel_at_least(const struct host *h, unsigned int major, unsigned int minor);
 
-/* Is cap held, itself or through CAP_SYS_ADMIN where the kernel takes that instead? */
+/* Does cap count for us: held, itself or through CAP_SYS_ADMIN where the kernel takes that instead,
+ * and in the initial user namespace? */
 bool host_has_cap(const struct host *h, enum host_cap cap);
 const char *host_cap_name(enum host_cap cap);	/* "CAP_BPF" */
 
@@ -109,8 +111,8 @@ struct cpulist {
 };
 enum { CPULIST_MAX_ID = 1 << 16 };	/* exclusive; kernels stop at 8192 */
 
-/* "0-3,8,10-11\n", as in /sys/devices/system/cpu/online. An empty text has no CPUs. 0; -EINVAL for
- * anything but ascending ids and ranges; -ERANGE for an id of CPULIST_MAX_ID or above; -ENOMEM. */
+/* "0-3,8,10-11\n", as in /sys/devices/system/cpu/online. An empty text has no CPUs. 0; -EINVAL
+ * for anything but ascending ids and ranges; -ERANGE for an id of CPULIST_MAX_ID or above; -ENOMEM. */
 int must_check cpulist_parse(const char *text, struct cpulist *ret);
 /* The same from a file of /sys/devices/system/cpu: "online", "possible". Also -errno of the read. */
 int must_check cpulist_read(const char *root, const char *name, struct cpulist *ret);

@@ -8,7 +8,7 @@
 
 struct cursor {
 	const char *p, *end;
-	bool bad;	/* sticky: one check after the last field */
+	bool bad; /* sticky: one check after the last field */
 };
 
 static int digit_value(char c)
@@ -17,7 +17,7 @@ static int digit_value(char c)
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
-	return -1;	/* the kernel writes lower case */
+	return -1; /* the kernel writes lower case */
 }
 
 static uint64_t number(struct cursor *c, unsigned int base, uint64_t max)
@@ -84,8 +84,8 @@ static void classify(struct maps_area *a)
 		return;
 	}
 	if (a->path[0] == '[') {
-		a->kind = starts_with(a, "[anon:") || starts_with(a, "[anon_shmem:") ? MAPS_ANON :
-										      MAPS_SPECIAL;
+		a->kind = starts_with(a, "[anon:") || starts_with(a, "[anon_shmem:") ? MAPS_ANON
+										     : MAPS_SPECIAL;
 		return;
 	}
 	a->kind = MAPS_FILE;
@@ -118,7 +118,7 @@ int maps_parse_line(const char *line, size_t len, struct maps_area *ret)
 		skip(&c, ' ');
 	if (c.bad || a.start >= a.end)
 		return -EINVAL;
-	while (c.p < c.end && *c.p == ' ')	/* padding up to the path's column */
+	while (c.p < c.end && *c.p == ' ') /* padding up to the path's column */
 		c.p++;
 	a.path = c.p;
 	a.path_len = (size_t)(c.end - c.p);

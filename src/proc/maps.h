@@ -8,8 +8,8 @@
  *	if (!r && a.kind == MAPS_FILE)
  *		maps_path(&a, path, sizeof(path));
  *
- * The text is hostile: the process chooses its paths and the names of its anonymous memory, and the
- * kernel escapes nothing but the newline (as \012). So a file really named "a\012b" can't be told
+ * The text is hostile: the process chooses its paths and the names of its anonymous memory, and
+ * the kernel escapes nothing but the newline (as \012). So a file really named "a\012b" can't be told
  * from "a<newline>b", nor one named "x (deleted)" from a deleted x. Paths are for people to read;
  * what a mapping contains is opened through /proc/PID/map_files, and compared with the key from BPF.
  * Device and inode numbers differ from those of BPF on overlayfs and btrfs.
@@ -61,7 +61,7 @@ int must_check maps_find(const char *text, size_t len, uint64_t addr, struct map
  * hold any byte but NUL. size > 0. */
 size_t maps_path(const struct maps_area *a, char *ret, size_t size);
 
-/* Appends the whole text for a process. A kernel thread and a zombie have none: 0, nothing appended.
+/* Appends the whole text for a process. A kernel thread and a zombie have none: 0, nothing added.
  * -ENOENT, -ESRCH: no such process; -EACCES, -EPERM: not ours to read; -E2BIG over b's cap. Not
  * atomic: the process may change its mappings between two reads, so that an area may be missing or
  * appear twice. */

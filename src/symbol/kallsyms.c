@@ -22,6 +22,7 @@ struct line {
 
 struct extra {
 	char *name;
+	size_t len;
 	uint64_t addr;
 	bool found, core;
 };
@@ -46,7 +47,8 @@ struct loader {
 	size_t n, cap, names_cap;
 	uint64_t stext, etext;		/* 0: no such mark */
 	size_t text_lines, zero_lines;
-	uint32_t prefixed;		/* the name in the last line if it was __pfx_..., or NO_NAME */
+	uint32_t prefixed;		/* the last line's name if it was __pfx_..., or NO_NAME */
+	size_t prefixed_len;
 	uint32_t last_module;		/* module lines come in runs */
 	bool sorted;
 };
@@ -59,45 +61,49 @@ struct fields {
 	size_t name_len, module_len;	/* module_len 0: core kernel */
 };
 
-static const char prefix[] = "__pfx_";	/* x86: the padding before a function, Linux 6.2 */
+static const char prefix[] = "__pfx_"; /* x86: the padding before a function, Linux 6.2 */
 #define PREFIX_LEN (sizeof(prefix) - 1)
 
-/* "ffffffff81000010 T name" or "ffffffffc0001000 t name\t[module]", without the newline. */
+/* Value + 1 of each hexadecimal digit, 0 for anything else: 120,000 lines have 2 million. */
+static const unsigned char hex[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,	['6'] = 7,
+	['7'] = 8,  ['8'] = 9,	['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14,
+	['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15,
+	['F'] = 16,
+};
+
+/* "ffffffff81000010 T name" or "ffffffffc0001000 t name\t[module]", without the newline. A 64-bit
+ * kernel always prints 16 digits. */
 static bool split(const char *p, const char *end, struct fields *ret)
 {
-	struct fields f = { 0 };
-	const char *start = p, *tab;
+	unsigned int digit, valid = 1;
+	const char *tab;
 
-	for (; p < end && p - start < 16; p++) {
-		unsigned int c = (unsigned char)*p, d = c - '0';
-
-		if (d > 9) {
-			d = (c | 0x20) - 'a';
-			if (d > 5)
-				break;
-			d += 10;
-		}
-		f.addr = f.addr << 4 | d;
-	}
-	if (p == start || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (end - p < 20 || p[16] != ' ' || p[18] != ' ')
 		return false;
-	f.type = p[1];
-	f.name = p + 3;
-	tab = memchr(f.name, '\t', (size_t)(end - f.name));
-	f.name_len = (size_t)((tab ? tab : end) - f.name);
+	ret->addr = 0;
+	for (int i = 0; i < 16; i++) {	/* no early exit: it mispredicts, this unrolls */
+		digit = hex[(unsigned char)p[i]];
+		valid &= digit != 0;
+		ret->addr = ret->addr << 4 | ((digit - 1) & 15);
+	}
+	ret->type = p[17];
+	ret->name = p + 19;
+	tab = memchr(ret->name, '\t', (size_t)(end - ret->name));
+	ret->name_len = (size_t)((tab ? tab : end) - ret->name);
+	ret->module = NULL;
+	ret->module_len = 0;
 	if (tab && end - tab >= 4 && tab[1] == '[' && end[-1] == ']') {
-		f.module = tab + 2;
-		f.module_len = (size_t)(end - 1 - f.module);
+		ret->module = tab + 2;
+		ret->module_len = (size_t)(end - 1 - ret->module);
 	}
-	if (!f.name_len || f.name_len > KALLSYMS_NAME_MAX || (tab && !f.module_len))
-		return false;
-	*ret = f;
-	return true;
+	return valid && ret->name_len && ret->name_len <= KALLSYMS_NAME_MAX &&
+	       (!tab || ret->module_len);
 }
 
-static bool name_is(const struct fields *f, const char *name)
+static bool name_is(const struct fields *f, const char *name, size_t len)
 {
-	return !strncmp(f->name, name, f->name_len) && !name[f->name_len];
+	return f->name_len == len && !memcmp(f->name, name, len);
 }
 
 static void note_extra(struct kallsyms *k, const struct fields *f)
@@ -105,7 +111,7 @@ static void note_extra(struct kallsyms *k, const struct fields *f)
 	for (size_t i = 0; i < k->nextra; i++) {
 		struct extra *x = &k->extra[i];
 
-		if (x->name[0] != f->name[0] || !name_is(f, x->name))
+		if (!name_is(f, x->name, x->len))
 			continue;
 		if (x->found && (x->core || f->module_len))
 			continue;
@@ -144,7 +150,8 @@ static int store_name(struct loader *l, const struct fields *f, uint32_t *ret)
 	int r;
 
 	l->prefixed = NO_NAME;
-	if (shared != NO_NAME && name_is(f, k->names + shared + PREFIX_LEN)) {
+	if (shared != NO_NAME && name_is(f, k->names + shared + PREFIX_LEN,
+					 l->prefixed_len - PREFIX_LEN)) {
 		*ret = shared + PREFIX_LEN;
 		return 0;
 	}
@@ -157,8 +164,10 @@ static int store_name(struct loader *l, const struct fields *f, uint32_t *ret)
 	memcpy(k->names + k->names_size, f->name, f->name_len);
 	k->names_size += f->name_len;
 	k->names[k->names_size++] = '\0';
-	if (f->name_len > PREFIX_LEN && !memcmp(f->name, prefix, PREFIX_LEN))
+	if (f->name_len > PREFIX_LEN && !memcmp(f->name, prefix, PREFIX_LEN)) {
 		l->prefixed = *ret;
+		l->prefixed_len = f->name_len;
+	}
 	return 0;
 }
 
@@ -178,10 +187,10 @@ static int add_line(struct loader *l, const struct fields *f)
 		l->text_lines++;
 		l->zero_lines += !f->addr;
 	}
-	if (text && !f->module_len && f->name[0] == '_') {
-		if (name_is(f, "_stext"))
+	if (text && !f->module_len && f->name_len == 6) {
+		if (!memcmp(f->name, "_stext", 6))
 			l->stext = f->addr;
-		else if (name_is(f, "_etext"))
+		else if (!memcmp(f->name, "_etext", 6))
 			l->etext = f->addr;
 	}
 	/* Data ends the text of a module; the core kernel's text is ended by _etext. */
@@ -327,9 +336,12 @@ static int loader_init(struct loader *l, const char *const *extra, struct err *e
 	if (!l->k->extra)
 		return -ENOMEM;
 	for (; l->k->nextra < n; l->k->nextra++) {
-		l->k->extra[l->k->nextra].name = strdup(extra[l->k->nextra]);
-		if (!l->k->extra[l->k->nextra].name)
+		struct extra *x = &l->k->extra[l->k->nextra];
+
+		x->name = strdup(extra[l->k->nextra]);
+		if (!x->name)
 			return -ENOMEM;
+		x->len = strlen(x->name);
 	}
 	return 0;
 }

@@ -8,8 +8,6 @@
 
 #include "proc/cgroup.h"
 
-#undef unused	/* the macros of check.h expand to __attribute__((unused)) */
-
 #define ID_A "3f2a9c0d1e4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1"
 #define ID_B "3f2a9c0d1e4bffff788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1"
 
@@ -50,9 +48,10 @@ static void setup(void)
 	strcpy(root + strlen(root) - 6, "XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(root));
 	make_dir("/proc/self");
-	make_file("/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
-				   "cpuset\t3\t1\t1\ncpu\t1\t1\t1\ncpuacct\t1\t1\t1\nblkio\t7\t1\t1\n"
-				   "memory\t4\t11\t1\npids\t8\t1\t1\n");
+	make_file("/proc/cgroups",
+		  "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
+		  "cpuset\t3\t1\t1\ncpu\t1\t1\t1\ncpuacct\t1\t1\t1\nblkio\t7\t1\t1\n"
+		  "memory\t4\t11\t1\npids\t8\t1\t1\n");
 }
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -78,15 +77,16 @@ static void machine(const char *mountinfo)
 	ck_assert_int_eq(cgroups_open(root, &cg), 0);
 }
 
-static const char v2_only[] = "24 30 0:22 / /proc rw - proc proc rw\n"
-			      "35 24 0:30 / /cg rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+static const char v2_only[] =
+    "24 30 0:22 / /proc rw - proc proc rw\n"
+    "35 24 0:30 / /cg rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 static const char hybrid[] =
-	"31 23 0:28 / /cg rw - tmpfs tmpfs rw,mode=755\n"
-	"32 31 0:29 / /cg/cpu,cpuacct rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"
-	"34 31 0:31 / /cg/cpuset rw - cgroup cgroup rw,cpuset,clone_children\n"
-	"35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n"
-	"40 31 0:37 / /cg/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
-	"41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+    "31 23 0:28 / /cg rw - tmpfs tmpfs rw,mode=755\n"
+    "32 31 0:29 / /cg/cpu,cpuacct rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"
+    "34 31 0:31 / /cg/cpuset rw - cgroup cgroup rw,cpuset,clone_children\n"
+    "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n"
+    "40 31 0:37 / /cg/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
+    "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n";
 
 /* ---- hierarchies ---- */
 
@@ -167,11 +167,13 @@ START_TEST(ids_in_paths)
 		{ "/system.slice/docker-" ID_A ".scope", ID_A },
 		{ "/system.slice/docker-" ID_A ".scope/init.scope", ID_A },
 		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/"
-		  "cri-containerd-" ID_A ".scope", ID_A },
+		  "cri-containerd-" ID_A ".scope",
+		  ID_A },
 		{ "/kubepods/burstable/pod5d-7/" ID_A, ID_A },
 		{ "/kubepods.slice/x.slice/crio-" ID_A ".scope", ID_A },
 		{ "/kubepods.slice/x.slice/crio-" ID_A, ID_A },
-		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID_A, ID_A },
+		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID_A,
+		  ID_A },
 		{ "/machine.slice/libpod-" ID_A ".scope/container", ID_A },
 		{ "/libpod_parent/libpod-" ID_A, ID_A },
 		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID_A ".scope",
@@ -179,7 +181,8 @@ START_TEST(ids_in_paths)
 		/* kind: a node that is a container, with containers in it */
 		{ "/docker/" ID_B "/kubelet/kubepods/pod1/" ID_A, ID_A },
 		{ "/docker/" ID_B "/system.slice/kubelet.service", ID_B },
-		{ "/ecs/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef-2531612879",
+		{ "/ecs/0123456789abcdef0123456789abcdef/"
+		  "0123456789abcdef0123456789abcdef-2531612879",
 		  "0123456789abcdef0123456789abcdef-2531612879" },
 		{ "/lxc.payload.web-1", "web-1" },
 		{ "/lxc.payload.web/system.slice/x.service", "web" },
@@ -190,15 +193,29 @@ START_TEST(ids_in_paths)
 		{ "/x/" ID_A "/", ID_A },
 	};
 	static const char *const none[] = {
-		"", "/", "//", "/system.slice/nginx.service", "/user.slice", "/docker",
+		"",
+		"/",
+		"//",
+		"/system.slice/nginx.service",
+		"/user.slice",
+		"/docker",
 		"/libpod_parent/libpod-conmon-" ID_A ".scope",
 		"/machine.slice/crio-conmon-" ID_A ".scope",
-		"/system.slice/" ID_A ".service",	/* podman's health check timer */
-		"/docker/" ID_A "0", "/x" ID_A, "/docker/3F2A" "9c0d1e4b5a69788796a5b4c3d2e1f00f1e2d3c4b"
-		"5a69788796a5b4c3d2e1", "/lxc.payload.", "/lxc.monitor.web", "/lxc.payload.a b",
-		"/machine.slice/machine-.scope", "/machine.slice/machine-a\\x00b.scope",
-		"/machine.slice/machine-a\\x2fb.scope", "/lxc.payload.\x1b[31m",
-		"/ecs/x/0123456789abcdef0123456789abcdef-", "/ecs/x/0123456789abcdef0123456789abcdef-1x",
+		"/system.slice/" ID_A ".service", /* podman's health check timer */
+		"/docker/" ID_A "0",
+		"/x" ID_A,
+		"/docker/3F2A"
+		"9c0d1e4b5a69788796a5b4c3d2e1f00f1e2d3c4b"
+		"5a69788796a5b4c3d2e1",
+		"/lxc.payload.",
+		"/lxc.monitor.web",
+		"/lxc.payload.a b",
+		"/machine.slice/machine-.scope",
+		"/machine.slice/machine-a\\x00b.scope",
+		"/machine.slice/machine-a\\x2fb.scope",
+		"/lxc.payload.\x1b[31m",
+		"/ecs/x/0123456789abcdef0123456789abcdef-",
+		"/ecs/x/0123456789abcdef0123456789abcdef-1x",
 	};
 	char id[CGROUP_CONTAINER_MAX], path[1024];
 	size_t i;
@@ -210,7 +227,7 @@ START_TEST(ids_in_paths)
 	strcpy(id, "untouched");
 	for (i = 0; i < ARRAY_SIZE(none); i++)
 		ck_assert_msg(cgroup_container_id(none[i], id) == -ENOENT, "%s: %s", none[i], id);
-	snprintf(path, sizeof(path), "/lxc.payload.%0300d", 1);	/* longer than a file name can be */
+	snprintf(path, sizeof(path), "/lxc.payload.%0300d", 1); /* longer than a file name can be */
 	ck_assert_int_eq(cgroup_container_id(path, id), -ENOENT);
 	ck_assert_str_eq(id, "untouched");
 }
@@ -349,7 +366,7 @@ START_TEST(only_cgroups_are_resolved)
 {
 	char long_path[PATH_MAX + 10];
 
-	make_dir("/cg/a");	/* a directory, but of no cgroup file system */
+	make_dir("/cg/a"); /* a directory, but of no cgroup file system */
 	machine(v2_only);
 	ck_assert_int_eq(cgroup_resolve(cg, "a", &found, &e), -ENOTDIR);
 	ck_assert_int_eq(cgroup_resolve(cg, "/cg/a", &found, &e), -ENOTDIR);

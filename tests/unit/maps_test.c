@@ -4,7 +4,6 @@
 
 #include "proc/maps.h"
 
-
 static struct maps_area area;
 static char path[MAPS_PATH_MAX];
 
@@ -67,18 +66,20 @@ START_TEST(kinds)
 		ck_assert_msg(area.deleted == cases[i].deleted, "%s", line);
 	}
 	ck_assert_int_eq(parse("1000-2000 r--p 0 08:01 5 "), 0);
-	ck_assert_int_eq(area.kind, MAPS_FILE);	/* an inode without a name */
+	ck_assert_int_eq(area.kind, MAPS_FILE); /* an inode without a name */
 }
 END_TEST
 
 START_TEST(odd_paths)
 {
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1   /a b  c"), "/a b  c");
-	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /ends in spaces  "), "/ends in spaces  ");
+	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /ends in spaces  "),
+			 "/ends in spaces  ");
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /a\\012b\\012"), "/a\nb\n");
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /a\\01"), "/a\\01");
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /\\134\\040"), "/\\134\\040");
-	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /x (deleted) (deleted)"), "/x (deleted)");
+	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /x (deleted) (deleted)"),
+			 "/x (deleted)");
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1 /\xff\x1b"), "/\xff\x1b");
 	ck_assert_str_eq(parse_path("1000-2000 r-xp 0 0:0 1  (deleted)"), "(deleted)");
 }
@@ -163,7 +164,7 @@ START_TEST(each_skips_and_stops)
 	ck_assert_int_eq(maps_find(text, strlen(text), 0x2000, &area), -ENOENT);
 	ck_assert_int_eq(maps_find(text, strlen(text), 0xfff, &area), -ENOENT);
 	ck_assert_int_eq(maps_find(text, strlen(text), UINT64_MAX, &area), -ENOENT);
-	ck_assert_uint_eq(area.start, 0x3000);	/* untouched */
+	ck_assert_uint_eq(area.start, 0x3000); /* untouched */
 	ck_assert_int_eq(maps_find("", 0, 0, &area), -ENOENT);
 }
 END_TEST
@@ -172,7 +173,7 @@ START_TEST(ourselves)
 {
 	struct buf b = BUF_INIT(MAPS_MAX_BYTES), small = BUF_INIT(10);
 	size_t bad = 0;
-	int n = INT32_MIN;	/* count never stops */
+	int n = INT32_MIN; /* count never stops */
 	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(p, MAP_FAILED);

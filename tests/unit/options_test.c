@@ -3,7 +3,6 @@
 
 #include "cli/options.h"
 
-
 struct opts {
 	bool quiet, inlines;
 	uint32_t freq, format, any;
@@ -15,7 +14,7 @@ struct opts {
 
 static const char *const formats[] = { "auto", "pprof", "folded", NULL };
 
-#define AT(f) offsetof(struct opts, f)
+#define AT(f)  offsetof(struct opts, f)
 #define SECOND 1000000000ULL
 
 static const struct option_row rows[] = {
@@ -30,8 +29,8 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "size", "BYTES", "memory for the table, which is then shared by all of them",
 	  AT(size), .min = 4096, .max = 1ULL << 30, .def = "64M" },
 	{ OPT_SIZE, 0, "limit", "BYTES", "no range", .offset = AT(limit) },
-	{ OPT_SECONDS, 'd', "duration", "SECONDS", "how long", AT(duration),
-	  .min = SECOND / 10, .max = 24 * 3600 * SECOND },
+	{ OPT_SECONDS, 'd', "duration", "SECONDS", "how long", AT(duration), .min = SECOND / 10,
+	  .max = 24 * 3600 * SECOND },
 	{ OPT_SECONDS, 0, "delay", "SECONDS", "how long before", .offset = AT(delay) },
 	{ OPT_STRING, 'o', "output", "FILE", "where to", AT(output), .def = "profile.pb.gz" },
 	{ OPT_LIST, 0, "push", "URL", "also there (repeatable)", .offset = AT(push) },
@@ -40,13 +39,18 @@ static const struct option_row rows[] = {
 	{ .type = OPT_END }
 };
 
-static const struct command mixed = { .name = "mixed", .operands = "[FILE...]",
-				      .help = "options and operands mix", .rows = rows };
-static const struct command runner = { .name = "runner", .operands = "[-- COMMAND [ARG...]]",
-				       .help = "run something", .rows = rows, .runs_command = true,
+static const struct command mixed = {
+	.name = "mixed", .operands = "[FILE...]", .help = "options and operands mix", .rows = rows
+};
+static const struct command runner = { .name = "runner",
+				       .operands = "[-- COMMAND [ARG...]]",
+				       .help = "run something",
+				       .rows = rows,
+				       .runs_command = true,
 				       .notes = "Notes stand at the end.\n" };
-static const struct command bare = { .name = "bare", .operands = "", .help = "no operands",
-				     .rows = rows };
+static const struct command bare = {
+	.name = "bare", .operands = "", .help = "no operands", .rows = rows
+};
 
 static struct opts o;
 static struct operands left;
@@ -98,12 +102,9 @@ END_TEST
 
 START_TEST(four_ways_to_give_a_value)
 {
-	static const char *const ways[][3] = { { "-F49", NULL },
-					       { "-F", "49", NULL },
-					       { "--freq=49", NULL },
-					       { "--freq", "49", NULL },
-					       { "-qF49", NULL },
-					       { "-F7", "-F49", NULL } };
+	static const char *const ways[][3] = { { "-F49", NULL },      { "-F", "49", NULL },
+					       { "--freq=49", NULL }, { "--freq", "49", NULL },
+					       { "-qF49", NULL },     { "-F7", "-F49", NULL } };
 	const char *argv[4] = { "mixed" };
 	size_t i;
 
@@ -118,8 +119,10 @@ END_TEST
 
 START_TEST(numbers)
 {
-	static const char *const bad[] = { "0", "1001", "-5", "+5", "1e3", "", " 5", "5 ", "0x10", "abc",
-					   "4294967297", "18446744073709551617", "9.0", "=99" };
+	static const char *const bad[] = { "0",	   "1001", "-5",	 "+5",
+					   "1e3",  "",	   " 5",	 "5 ",
+					   "0x10", "abc",  "4294967297", "18446744073709551617",
+					   "9.0",  "=99" };
 	char want[128];
 	size_t i;
 
@@ -160,10 +163,12 @@ START_TEST(sizes)
 	static const struct {
 		const char *text;
 		uint64_t want;
-	} good[] = { { "4096", 4096 }, { "4K", 4096 },	     { "4k", 4096 },
+	} good[] = { { "4096", 4096 },	  { "4K", 4096 },    { "4k", 4096 },
 		     { "64M", 64 << 20 }, { "1G", 1 << 30 }, { "1m", 1 << 20 } };
-	static const char *const bad[] = { "4095", "1073741825", "2G", "64MB", "M", "-1", "1.5M", "",
-					   "64 M", "18446744073709551616", "17179869184G", "4T" };
+	static const char *const bad[] = {
+		"4095", "1073741825",		"2G",		"64MB", "M", "-1", "1.5M", "",
+		"64 M", "18446744073709551616", "17179869184G", "4T"
+	};
 	char arg[64], want[128];
 	size_t i;
 
@@ -188,14 +193,21 @@ START_TEST(seconds)
 	static const struct {
 		const char *text;
 		uint64_t want;
-	} good[] = { { "10", 10 * SECOND },	   { "10s", 10 * SECOND },
-		     { "0.5", SECOND / 2 },	   { "250ms", SECOND / 4 },
-		     { "2m", 120 * SECOND },	   { "1h", 3600 * SECOND },
-		     { "1.5h", 5400 * SECOND },	   { "0.123456789", 123456789 },
-		     { "0.000000001ms", 0 },	   { "0.999999999h", 3599999996400ULL },
-		     { "0", 0 },		   { "18446744073.709551615", UINT64_MAX } };
-	static const char *const bad[] = { ".5",  "5.",	 "1e3",	 "-1",	 "1d",	"10 s", "s", "0.5.5",
-					   "1,5", "nan", "inf",	 "0x1p3", "1ss", "0.1234567890" };
+	} good[] = { { "10", 10 * SECOND },
+		     { "10s", 10 * SECOND },
+		     { "0.5", SECOND / 2 },
+		     { "250ms", SECOND / 4 },
+		     { "2m", 120 * SECOND },
+		     { "1h", 3600 * SECOND },
+		     { "1.5h", 5400 * SECOND },
+		     { "0.123456789", 123456789 },
+		     { "0.000000001ms", 0 },
+		     { "0.999999999h", 3599999996400ULL },
+		     { "0", 0 },
+		     { "18446744073.709551615", UINT64_MAX } };
+	static const char *const bad[] = { ".5",   "5.",    "1e3",   "-1",	    "1d",
+					   "10 s", "s",	    "0.5.5", "1,5",	    "nan",
+					   "inf",  "0x1p3", "1ss",   "0.1234567890" };
 	char want[128];
 	size_t i;
 
@@ -212,10 +224,10 @@ START_TEST(seconds)
 		"--delay", "18446744073.709551616");
 	REFUSED("--delay: '5124095577h' is not a time (10, 0.5, 250ms, 2m, 1h)", &mixed, "--delay",
 		"5124095577h");
-	REFUSED("--duration: '99ms' is not a time from 100ms to 24h (10, 0.5, 250ms, 2m, 1h)", &mixed,
-		"-d99ms");
-	REFUSED("--duration: '25h' is not a time from 100ms to 24h (10, 0.5, 250ms, 2m, 1h)", &mixed,
-		"-d", "25h");
+	REFUSED("--duration: '99ms' is not a time from 100ms to 24h (10, 0.5, 250ms, 2m, 1h)",
+		&mixed, "-d99ms");
+	REFUSED("--duration: '25h' is not a time from 100ms to 24h (10, 0.5, 250ms, 2m, 1h)",
+		&mixed, "-d", "25h");
 	ck_assert_int_eq(PARSE(&mixed, "-d", "0.1"), 0);
 	ck_assert_uint_eq(o.duration, SECOND / 10);
 }
@@ -390,11 +402,13 @@ START_TEST(help_wraps_long_words)
 	static const struct option_row long_rows[] = {
 		{ OPT_STRING, 0, "a-name-that-is-too-long", "VALUE", "text", .offset = 0 },
 		{ OPT_STRING, 0, "x", "VALUE",
-		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", .offset = 0 },
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b",
+		  .offset = 0 },
 		{ .type = OPT_END }
 	};
-	static const struct command cmd = { .name = "x", .operands = "", .help = "y",
-					    .rows = long_rows };
+	static const struct command cmd = {
+		.name = "x", .operands = "", .help = "y", .rows = long_rows
+	};
 	char *text = help_text(&cmd);
 
 	ck_assert_ptr_nonnull(strstr(text, "      --a-name-that-is-too-long VALUE\n"

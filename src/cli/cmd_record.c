@@ -1,0 +1,554 @@
+/* cmd_record.c - `wick record`: profile the machine, some processes, or a command. */
+#include "cli/commands.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "cli/summary.h"
+#include "collect/build.h"
+#include "collect/recorder.h"
+#include "net/push.h"
+#include "proc/cgroup.h"
+#include "proc/child.h"
+#include "proc/host.h"
+#include "profile/format.h"
+#include "profile/output.h"
+#include "profile/pprof.h"
+#include "profile/report.h"
+
+struct options {
+	bool all, inherit, threads, quiet, unsafe_kernel;
+	struct u32_list pids, tids;
+	char *cgroup, *container, *event, *output;
+	uint32_t freq, format, demangle, max_files, top;
+	uint64_t duration, window_bytes;
+	struct str_list push, labels;
+};
+
+#define OPT(field) .offset = offsetof(struct options, field)
+
+static const char *const demangle_names[] = { "none", "simple", "full", NULL };
+
+static const struct option_row rows[] = {
+	{ OPT_FLAG, 'a', "all", NULL, "every process and the kernel; the default", OPT(all) },
+	{ OPT_U32_LIST, 'p', "pid", "PID,...", "these processes, all their threads", OPT(pids),
+	  .min = 1, .max = INT32_MAX },
+	{ OPT_U32_LIST, 't', "tid", "TID,...", "these threads", OPT(tids), .min = 1,
+	  .max = INT32_MAX },
+	{ OPT_FLAG, 'i', "inherit", NULL, "with -p or -t: also what they fork", OPT(inherit) },
+	{ OPT_STRING, 0, "cgroup", "PATH", "only processes in this cgroup or below it", OPT(cgroup) },
+	{ OPT_STRING, 0, "container", "ID|NAME", "only processes of this container", OPT(container) },
+	{ OPT_U32, 'F', "freq", "HZ", "samples per second and CPU", OPT(freq), .min = 1,
+	  .max = 1000, .def = "99" },
+	{ OPT_SECONDS, 'd', "duration", "SECONDS", "stop after this time; otherwise at Ctrl-C",
+	  OPT(duration), .min = 10000000, .max = 86400000000000ULL },
+	{ OPT_STRING, 'e', "event", "EVENT", "what to sample by, see below", OPT(event),
+	  .def = "cpu-clock" },
+	{ OPT_STRING, 'o', "output", "FILE", "where to write the profile; \"-\" is standard output",
+	  OPT(output), .def = "profile.pb.gz" },
+	{ OPT_CHOICE, 0, "format", "FORMAT", "instead of what FILE's ending says", OPT(format),
+	  .def = "auto", .choices = format_names },
+	{ OPT_LIST, 0, "push", "URL", "also send the profile to a server (repeatable), see below",
+	  OPT(push) },
+	{ OPT_LIST, 0, "label", "NAME=VALUE", "label of the pushed profile (repeatable)",
+	  OPT(labels) },
+	{ OPT_CHOICE, 0, "demangle", "MODE", "C++ and Rust names", OPT(demangle), .def = "simple",
+	  .choices = demangle_names },
+	{ OPT_FLAG, 0, "threads", NULL, "tell threads of one name apart by a tid label",
+	  OPT(threads) },
+	{ OPT_U32, 'n', "top", "ROWS", "functions to print afterwards", OPT(top), .min = 0,
+	  .max = 10000, .def = "20" },
+	{ OPT_FLAG, 'q', "quiet", NULL, "print neither progress, summary nor top", OPT(quiet) },
+	{ OPT_SIZE, 0, "window-bytes", "BYTES",
+	  "stack window of a CPU, two of each; by default chosen by the frequency",
+	  OPT(window_bytes), .min = SAMPLER_WINDOW_MIN, .max = SAMPLER_WINDOW_MAX },
+	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
+	  .max = SAMPLER_FILES_MAX, .def = "4096" },
+	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
+	  "run on a kernel that sampling can freeze (5.19 to 6.1.35, 6.2, 6.3 to 6.3.9)",
+	  OPT(unsafe_kernel) },
+	{ .type = OPT_END }
+};
+
+static int run(int argc, char **argv);
+
+const struct command cmd_record_command = {
+	.name = "record",
+	.operands = "[-- COMMAND [ARG...]]",
+	.help = "profile the machine, some processes, or a command",
+	.notes = "With a COMMAND sampling starts at its exec and follows its children (-a: everything\n"
+		 "while it runs); the exit status is the command's. When the time of -d is over, or at\n"
+		 "Ctrl-C, a command that still runs is sent SIGTERM.\n"
+		 "Events: cpu-clock page-faults minor-faults major-faults context-switches\n"
+		 "cpu-migrations; with a PMU also cycles instructions cache-references cache-misses\n"
+		 "branches branch-misses. Without one, cycles becomes cpu-clock.\n"
+		 "File endings: .pb.gz .pb .folded .speedscope.json .txt\n"
+		 "Push: pyroscope+http://HOST:4040, pyroscope+https://USER:PASSWORD@HOST\n",
+	.rows = rows,
+	.runs_command = true,
+	.run = run,
+};
+
+struct record {
+	const struct options *o;
+	char **command;			/* NULL: none */
+	enum format format;
+	const struct event *event;
+	struct push_target **targets;
+	struct push_label *labels;
+	size_t ntargets, nlabels;
+	struct kallsyms *kallsyms;	/* NULL: unreadable */
+	struct cgroups *cgroups;
+	struct recorder *rec;
+	struct child child;
+	int signals;			/* signalfd */
+	bool tty;			/* standard error is a terminal and wants progress */
+};
+
+/* ---- options that the table can't judge alone ---- */
+
+static int check_selection(const struct record *r, struct err *e)
+{
+	const struct options *o = r->o;
+	bool some = o->pids.n || o->tids.n;
+
+	if (o->all && (some || o->cgroup || o->container))
+		return err_set(e, -EINVAL, "--all and a selection (-p, -t, --cgroup, --container) "
+					   "exclude each other");
+	if (o->pids.n && o->tids.n)
+		return err_set(e, -EINVAL, "--pid and --tid exclude each other");
+	if (o->cgroup && o->container)
+		return err_set(e, -EINVAL, "--cgroup and --container exclude each other");
+	if (some && r->command)
+		return err_set(e, -EINVAL, "--pid, --tid and a COMMAND exclude each other");
+	if (o->inherit && !some)
+		return err_set(e, -EINVAL, "--inherit goes with --pid or --tid (a COMMAND's children "
+					   "are always followed)");
+	return 0;
+}
+
+static int check_event(struct record *r, struct err *e)
+{
+	char names[512];
+
+	r->event = event_by_name(r->o->event);
+	if (r->event)
+		return 0;
+	event_names(names, sizeof(names));
+	return err_set(e, -EINVAL, "--event: '%.64s' is not one of %s", r->o->event, names);
+}
+
+static int check_push(struct record *r, struct err *e)
+{
+	const struct options *o = r->o;
+	int ret;
+
+	if (o->labels.n && !o->push.n)
+		return err_set(e, -EINVAL, "--label goes with --push");
+	r->targets = calloc(o->push.n + 1, sizeof(struct push_target *));
+	r->labels = calloc(o->labels.n + 1, sizeof(*r->labels));
+	if (!r->targets || !r->labels)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->labels.n; i++, r->nlabels++) {
+		ret = push_label_parse(o->labels.v[i], &r->labels[i], e);
+		if (ret)
+			return ret;
+	}
+	ret = push_labels_check(r->labels, r->nlabels, e);
+	for (size_t i = 0; i < o->push.n && !ret; i++) {
+		ret = push_parse(o->push.v[i], &r->targets[i], e);
+		if (!ret)
+			r->ntargets++;
+	}
+	return ret;
+}
+
+static int check_options(struct record *r, struct err *e)
+{
+	int ret = check_selection(r, e);
+
+	if (!ret)
+		ret = check_event(r, e);
+	r->format = (enum format)r->o->format;
+	if (!ret && r->format == FORMAT_AUTO)
+		ret = format_from_path(r->o->output, &r->format, e);
+	return ret ? ret : check_push(r, e);
+}
+
+static int check_processes(const struct options *o, struct err *e)
+{
+	char path[64];
+
+	for (size_t i = 0; i < o->pids.n + o->tids.n; i++) {
+		bool pid = i < o->pids.n;
+		uint32_t id = pid ? o->pids.v[i] : o->tids.v[i - o->pids.n];
+
+		snprintf(path, sizeof(path), "/proc/%u", id);
+		if (access(path, F_OK))
+			return err_set(e, -ESRCH, "there is no %s %u (in this pid namespace)",
+				       pid ? "process" : "thread", id);
+	}
+	return 0;
+}
+
+/* ---- before the start ---- */
+
+static bool find_range(const struct kallsyms *k, const char *start, const char *end,
+		       struct wk_range *ret)
+{
+	uint64_t a, b;
+
+	if (!kallsyms_find(k, start, &a) || !kallsyms_find(k, end, &b))
+		return false;
+	ret->start = a;
+	ret->end = b;
+	return true;
+}
+
+static int load_kallsyms(struct kallsyms **ret)
+{
+	static const char *const marks[] = { "__irqentry_text_start", "__irqentry_text_end",
+					     "__softirqentry_text_start", "__softirqentry_text_end",
+					     NULL };
+
+	return kallsyms_load("/proc/kallsyms", marks, ret, NULL);
+}
+
+static int select_cgroup(struct record *r, struct sampler_options *so, struct err *e)
+{
+	const struct options *o = r->o;
+	const struct cgroup_hierarchy *h;
+	struct cgroup c;
+	int ret = cgroups_open("", &r->cgroups);
+
+	if (ret)
+		return err_set(e, ret, "can't tell where cgroups are mounted: %s", strerror(-ret));
+	h = cgroups_default(r->cgroups);
+	if (o->cgroup)
+		ret = cgroup_resolve(r->cgroups, o->cgroup, &c, e);
+	else if (o->container)
+		ret = cgroup_find_container(r->cgroups, o->container, &c, e);
+	if (ret)
+		return ret;
+	if (o->cgroup || o->container) {
+		h = c.hierarchy;
+		so->cgroup_id = c.id;
+	}
+	if (h && h->version == 1)
+		so->cgroup_controller = h->controller;
+	return 0;
+}
+
+static int prepare(struct record *r, struct err *e)
+{
+	const struct options *o = r->o;
+	struct sampler_options so = {
+		.event = r->event,
+		.freq = o->freq,
+		.by_pid = o->pids.n || (r->command && !o->all),
+		.by_tid = o->tids.n,
+		.keep_tid = o->threads,
+		.window_bytes = o->window_bytes,
+		.max_files = o->max_files,
+	};
+	struct host h;
+	int ret = host_read("", &h);
+
+	if (!ret && host_kernel_is_bad(&h) && !o->unsafe_kernel)
+		return err_set(e, -ENOTSUP, "kernel %s can freeze when user stacks are sampled; update "
+					    "it, or take the risk with --unsafe-kernel", h.release);
+	ret = check_processes(o, e);
+	if (!ret)
+		ret = select_cgroup(r, &so, e);
+	if (ret)
+		return ret;
+	if (!load_kallsyms(&r->kallsyms)) {
+		find_range(r->kallsyms, "__irqentry_text_start", "__irqentry_text_end", &so.irq_text);
+		find_range(r->kallsyms, "__softirqentry_text_start", "__softirqentry_text_end",
+			   &so.softirq_text);
+	}
+	return recorder_new(&so, &r->rec, e);
+}
+
+static int open_signals(struct record *r, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signals < 0 ? err_set(e, -errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static int add_targets(struct record *r, struct err *e)
+{
+	const struct options *o = r->o;
+	int ret = 0;
+
+	for (size_t i = 0; i < o->pids.n && !ret; i++)
+		ret = sampler_add_target(r->rec->sampler, o->pids.v[i], o->inherit, false);
+	for (size_t i = 0; i < o->tids.n && !ret; i++)
+		ret = sampler_add_target(r->rec->sampler, o->tids.v[i], o->inherit, false);
+	if (!ret && r->command && !o->all)
+		ret = sampler_add_target(r->rec->sampler, (uint32_t)r->child.pid, true, true);
+	return ret ? err_set(e, ret, "too many processes or threads selected") : 0;
+}
+
+/* ---- recording ---- */
+
+/* Whether a signal asks for the end; SIGCHLD only wakes us. */
+static bool asked_to_stop(int fd)
+{
+	struct signalfd_siginfo si;
+	bool stop = false;
+
+	while (read(fd, &si, sizeof(si)) == sizeof(si))
+		stop |= si.ssi_signo != SIGCHLD;
+	return stop;
+}
+
+/* All that was selected by number is gone, and nothing of it can have been inherited. */
+static bool targets_gone(const struct options *o)
+{
+	struct err e;
+
+	if ((!o->pids.n && !o->tids.n) || o->inherit)
+		return false;
+	for (size_t i = 0; i < o->pids.n + o->tids.n; i++) {
+		struct options one = { 0 };
+		uint32_t *id = i < o->pids.n ? &o->pids.v[i] : &o->tids.v[i - o->pids.n];
+
+		one.pids = (struct u32_list){ .v = id, .n = 1 };
+		if (!check_processes(&one, &e))
+			return false;
+	}
+	return true;
+}
+
+static int loop(struct record *r, struct err *e)
+{
+	uint64_t until = r->o->duration ? monotonic_ns() + r->o->duration : 0;
+	bool ready;
+	int ret;
+
+	for (;;) {
+		ret = recorder_wait(r->rec, r->signals, until, &ready, e);
+		if (ret)
+			return ret;
+		if (ready && asked_to_stop(r->signals))
+			return 0;
+		if (r->command && child_reap(&r->child))
+			return 0;
+		if ((until && monotonic_ns() >= until) || targets_gone(r->o))
+			return 0;
+		if (r->tty)
+			summary_progress(stderr, r->rec);
+	}
+}
+
+static int record(struct record *r, struct err *e)
+{
+	struct err why = { "" };
+	int ret = open_signals(r, e);
+
+	if (!ret && r->command)
+		ret = child_start(r->command, &r->child, e);
+	if (!ret)
+		ret = add_targets(r, e);
+	if (!ret)
+		ret = recorder_start(r->rec, e);
+	if (!ret && r->command) {
+		ret = child_go(&r->child, &why);
+		if (ret)
+			return err_set(e, ret, "can't run '%.200s': %s", r->command[0], why.msg);
+	}
+	if (!ret)
+		ret = loop(r, e);
+	if (r->tty)
+		summary_progress_end(stderr);
+	if (!ret && r->command)
+		child_stop(&r->child);
+	return ret ? ret : recorder_finish(r->rec, e);
+}
+
+/* ---- the result ---- */
+
+/* Code that was loaded since the start (modules, BPF programs) is in a newer kallsyms. */
+static void refresh_kallsyms(struct record *r)
+{
+	const struct samples *s = &r->rec->samples;
+	struct kallsyms *fresh;
+	struct kallsym sym;
+
+	for (uint32_t i = 0; r->kallsyms && i < strtab_count(&s->stacks); i++)
+		for (size_t f = 0; f < samples_depth(s, i); f++) {
+			uint64_t frame = samples_frame(s, i, f);
+
+			if (!WK_FRAME_IS_KERNEL(frame))
+				break;	/* kernel frames come first */
+			if (kallsyms_lookup(r->kallsyms, frame, &sym))
+				continue;
+			if (!load_kallsyms(&fresh)) {
+				kallsyms_free(r->kallsyms);
+				r->kallsyms = fresh;
+			}
+			return;
+		}
+}
+
+static void naming(void *ctx, uint32_t done, uint32_t total)
+{
+	(void)ctx;
+	summary_naming(stderr, done, total);
+}
+
+static int build(struct record *r, struct symbolizer *sym, struct profile **ret,
+		 struct build_stats *stats)
+{
+	struct build_options bo = {
+		.event = sampler_event(r->rec->sampler),
+		.freq = r->o->freq,
+		.time_nanos = r->rec->time_nanos,
+		.duration_nanos = r->rec->duration_nanos,
+		.progress = r->tty ? naming : NULL,
+	};
+	int err = build_profile(&r->rec->samples, sym, &bo, ret, stats);
+
+	if (r->tty)
+		summary_progress_end(stderr);
+	return err;
+}
+
+static int push_all(struct record *r, const struct profile *p, struct err *e)
+{
+	cleanup(buf_cleanup) struct buf gz = BUF_INIT(PPROF_MAX_BYTES);
+	int ret = 0;
+
+	if (!r->ntargets)
+		return 0;
+	if (!profile_sample_count(p)) {
+		fprintf(stderr, "wick: nothing pushed: the profile has no samples\n");
+		return 0;
+	}
+	ret = pprof_write(p, true, &gz);
+	if (ret)
+		return err_set(e, ret, "can't encode the profile: %s", strerror(-ret));
+	for (size_t i = 0; i < r->ntargets && !ret; i++) {
+		struct push_result res = { 0 };
+
+		ret = push_send(r->targets[i], r->labels, r->nlabels, gz.data, gz.len, &res, e);
+		if (!ret && !r->o->quiet)
+			fprintf(stderr, "wick: pushed %zu bytes to %s\n", gz.len,
+				push_name(r->targets[i]));
+	}
+	return ret;
+}
+
+static int print_top(const struct record *r, const struct profile *p)
+{
+	cleanup(buf_cleanup) struct buf out = BUF_INIT(16 << 20);
+	struct report_options ro = { .limit = r->o->top };
+	int ret;
+
+	if (r->o->quiet || !r->o->top || !strcmp(r->o->output, "-") || !profile_sample_count(p))
+		return 0;
+	ret = report_write(p, &ro, &out, NULL);
+	if (!ret)
+		fwrite(out.data, 1, out.len, stdout);
+	return ret;
+}
+
+static int finish(struct record *r, struct err *e)
+{
+	cleanup(symbolizer_cleanup) struct symbolizer *sym = NULL;
+	cleanup(profile_cleanup) struct profile *p = NULL;
+	cleanup(buf_cleanup) struct buf out = BUF_INIT(PPROF_MAX_BYTES);
+	struct symbolizer_options so = { .demangle = (enum demangle_mode)r->o->demangle };
+	struct build_stats stats = { 0 };
+	int ret;
+
+	refresh_kallsyms(r);
+	so.kallsyms = r->kallsyms;
+	ret = symbolizer_new(&so, r->rec->files, &sym);
+	if (!ret)
+		ret = build(r, sym, &p, &stats);
+	if (!ret)
+		ret = format_write(p, r->format, &out);
+	if (ret)
+		return err_set(e, ret, "can't make the profile: %s", strerror(-ret));
+	ret = output_write(r->o->output, out.data, out.len, e);
+	if (ret)
+		return ret;
+	ret = push_all(r, p, e);
+	if (!r->o->quiet)
+		summary_print(stderr, r->rec, sym, &stats);
+	if (!ret && print_top(r, p))
+		ret = err_set(e, -ENOMEM, "out of memory");
+	if (!ret && !r->o->quiet && strcmp(r->o->output, "-"))
+		fprintf(stderr, "wick: wrote %s (%zu bytes)\n", r->o->output, out.len);
+	return ret;
+}
+
+static void record_done(struct record *r)
+{
+	child_done(&r->child);
+	recorder_free(r->rec);
+	kallsyms_free(r->kallsyms);
+	cgroups_free(r->cgroups);
+	for (size_t i = 0; i < r->ntargets; i++)
+		push_target_free(r->targets[i]);
+	for (size_t i = 0; i < r->nlabels; i++)
+		push_label_free(&r->labels[i]);
+	free(r->targets);
+	free(r->labels);
+	if (r->signals >= 0)
+		close(r->signals);
+}
+
+static int run_record(const struct options *o, const struct operands *operands)
+{
+	struct record r = { .o = o, .child = CHILD_INIT, .signals = -1 };
+	struct err e = { "" };
+	int status = EXIT_OK, ret;
+
+	r.command = operands->n ? operands->v : NULL;
+	r.tty = !o->quiet && isatty(STDERR_FILENO);
+	ret = check_options(&r, &e);
+	if (ret) {
+		record_done(&r);
+		return usage_error(&cmd_record_command, &e);
+	}
+	ret = prepare(&r, &e);
+	if (!ret)
+		ret = record(&r, &e);
+	if (!ret)
+		ret = finish(&r, &e);
+	if (ret)
+		status = run_error(&cmd_record_command, &e);
+	else if (r.command)
+		status = child_exit_status(&r.child);
+	record_done(&r);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct operands operands = { 0 };
+	struct err e = { "" };
+	int status, r = options_parse(&cmd_record_command, &o, argc, argv, &operands, &e);
+
+	if (r == 1)
+		status = EXIT_OK;
+	else if (r)
+		status = usage_error(&cmd_record_command, &e);
+	else
+		status = run_record(&o, &operands);
+	options_free(rows, &o);
+	return status;
+}

@@ -1,0 +1,139 @@
+/* summary.c - see summary.h. */
+#include "cli/summary.h"
+
+#include "kernel/outcome.h"
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+static void print_reasons(FILE *out, const struct recorder *rec, unsigned int first,
+			  unsigned int last, const char *before)
+{
+	for (unsigned int i = first; i <= last; i++)
+		if (rec->counters[i]) {
+			fprintf(out, "%s%llu %s", before, (unsigned long long)rec->counters[i],
+				outcome_text(i));
+			before = ", ";
+		}
+}
+
+static void print_ticks(FILE *out, const struct recorder *rec)
+{
+	const uint64_t *c = rec->counters;
+	uint64_t lost = recorder_lost(rec), due = rec->ticks_due;
+
+	fprintf(out, "wick: ticks %llu = samples %llu + idle %llu + unselected %llu + lost %llu",
+		(unsigned long long)c[WK_TICKS], (unsigned long long)c[WK_RECORDED],
+		(unsigned long long)c[WK_IDLE], (unsigned long long)c[WK_UNSELECTED],
+		(unsigned long long)lost);
+	if (lost) {
+		print_reasons(out, rec, WK_LOST_FIRST, WK_LOST_LAST, " (");
+		fputc(')', out);
+	}
+	fputc('\n', out);
+	if (due > c[WK_TICKS] && percent(due - c[WK_TICKS], due) >= 1)
+		fprintf(out,
+			"wick: the kernel delivered %.1f %% fewer ticks than were due (%llu): a busy "
+			"hypervisor, or code that runs with interrupts off\n",
+			percent(due - c[WK_TICKS], due), (unsigned long long)due);
+}
+
+static void print_stacks(FILE *out, const struct recorder *rec, const struct build_stats *stats)
+{
+	const struct samples *s = &rec->samples;
+
+	fprintf(out, "wick: %.1f %% of user stacks reach their root", percent(s->rooted, s->with_user));
+	if (s->rooted < s->with_user) {
+		print_reasons(out, rec, WK_USER_ROOT + 1, WK_USER_LAST, " (");
+		fputc(')', out);
+	}
+	fprintf(out, ", %.1f %% of frames have a name\n", percent(stats->named, stats->frames));
+	if (rec->counters[WK_CUT])
+		fprintf(out, "wick: %llu stacks deeper than %d frames: the middle is left out\n",
+			(unsigned long long)rec->counters[WK_CUT], WK_USER_FRAMES);
+}
+
+/* What would give a module its names. */
+static const char *hint(const struct module *m)
+{
+	if (m->kind == MODULE_ANON)
+		return "code made at run time (JIT)";
+	if (m->kind == MODULE_KERNEL)
+		return "kernel.kptr_restrict hides names: sysctl kernel.kptr_restrict=1, or CAP_SYSLOG";
+	if (m->error == -EMFILE)
+		return "too many files: raise the limit of open files";
+	if (m->error == -ENOTSUP)
+		return "not a 64-bit little-endian ELF file for this architecture";
+	if (m->error)
+		return "could not be read";
+	if (!m->has_symbols)
+		return "stripped: its debug package, or a build without stripping, has the names";
+	return "no symbol covers the code";
+}
+
+static void print_unnamed(FILE *out, const struct symbolizer *sym, const struct build_stats *stats,
+			  uint64_t samples)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stats->worst); i++) {
+		const struct build_module *w = &stats->worst[i];
+		const struct module *m;
+
+		if (!w->unnamed || percent(w->unnamed, samples) < 0.5)
+			continue;
+		m = symbolizer_module(sym, w->module);
+		fprintf(out, "wick: without symbols: %.1f %% of samples in %s (%s%s%s)\n",
+			percent(w->unnamed, samples), m->path, hint(m),
+			m->build_id[0] ? "; build id " : "", m->build_id);
+	}
+}
+
+static void print_limits(FILE *out, const struct recorder *rec)
+{
+	const uint64_t *c = rec->counters;
+
+	if (c[WK_NOTE_FILES_FULL])
+		fprintf(out, "wick: more files than --max-files: %llu look-ups stayed addresses\n",
+			(unsigned long long)c[WK_NOTE_FILES_FULL]);
+	if (c[WK_NOTE_RING_FULL])
+		fprintf(out, "wick: event ring full %llu times: some files were announced late\n",
+			(unsigned long long)c[WK_NOTE_RING_FULL]);
+	if (files_unopened(rec->files))
+		fprintf(out, "wick: %u of %u files could not be opened before their processes ended\n",
+			files_unopened(rec->files), files_count(rec->files));
+}
+
+void summary_print(FILE *out, const struct recorder *rec, const struct symbolizer *sym,
+		   const struct build_stats *stats)
+{
+	fprintf(out, "wick: recorded %.1f s on %u CPUs\n", (double)rec->duration_nanos / 1e9,
+		rec->cpus);
+	print_ticks(out, rec);
+	if (rec->samples.count)
+		print_stacks(out, rec, stats);
+	print_unnamed(out, sym, stats, rec->samples.count);
+	print_limits(out, rec);
+}
+
+/* "\r", text, erase to the end of the line (ECMA-48 EL). */
+void summary_progress(FILE *out, const struct recorder *rec)
+{
+	fprintf(out, "\rrecording: %.0f s, %llu samples, %llu lost\033[K",
+		(double)(monotonic_ns() - rec->started) / 1e9,
+		(unsigned long long)rec->counters[WK_RECORDED],
+		(unsigned long long)recorder_lost(rec));
+	fflush(out);
+}
+
+void summary_naming(FILE *out, uint32_t done, uint32_t total)
+{
+	fprintf(out, "\rnaming: %u of %u stacks\033[K", done, total);
+	fflush(out);
+}
+
+void summary_progress_end(FILE *out)
+{
+	fputs("\r\033[K", out);
+	fflush(out);
+}

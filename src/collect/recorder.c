@@ -1,0 +1,162 @@
+/* recorder.c - see recorder.h. */
+#include "collect/recorder.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum {
+	DRAIN_NS = 1000000000,
+	SPARE_FDS = 128,	/* for everything but sampled files */
+};
+
+uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* How many files we may hold open: the hard limit is ours to use. */
+static uint32_t descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return 512;
+	l.rlim_cur = l.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &l);
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	return l.rlim_cur > 2 * SPARE_FDS ? (uint32_t)MIN(l.rlim_cur - SPARE_FDS, 1u << 20) :
+					    (uint32_t)l.rlim_cur / 2;
+}
+
+int recorder_new(const struct sampler_options *o, struct recorder **ret, struct err *e)
+{
+	cleanup(recorder_cleanup) struct recorder *rec = calloc(1, sizeof(*rec));
+	int r;
+
+	if (!rec)
+		return err_set(e, -ENOMEM, "out of memory");
+	rec->samples = (struct samples)SAMPLES_INIT;
+	r = files_new(descriptors(), &rec->files);
+	if (r)
+		return err_set(e, r, "out of memory");
+	r = sampler_open(o, &rec->sampler, e);
+	if (r)
+		return r;
+	*ret = take(rec);
+	return 0;
+}
+
+void recorder_free(struct recorder *rec)
+{
+	if (!rec)
+		return;
+	sampler_free(rec->sampler);
+	files_free(rec->files);
+	samples_free(&rec->samples);
+	free(rec);
+}
+
+static int on_file(void *ctx, const struct wk_file_event *event)
+{
+	struct recorder *rec = ctx;
+	const struct file *f;
+	int r = files_announce(rec->files, event, &f);
+
+	/* Perhaps the next process that runs it lives long enough. */
+	if (!r && f->fd < 0 && f->open_error != -EMFILE)
+		sampler_forget_file(rec->sampler, &event->key);
+	return r;
+}
+
+static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
+		     const uint64_t *kernel, size_t nkernel)
+{
+	struct recorder *rec = ctx;
+
+	return samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
+}
+
+static int drain(struct recorder *rec, struct err *e)
+{
+	struct sampler_handler h = { .ctx = rec, .file = on_file, .sample = on_sample };
+	int r = sampler_drain(rec->sampler, &h);
+
+	if (r)
+		return err_set(e, r, "can't read the samples: %s", strerror(-r));
+	rec->next_drain = monotonic_ns() + DRAIN_NS;
+	sampler_counters(rec->sampler, rec->counters);
+	return 0;
+}
+
+static int events(struct recorder *rec, bool *ret_pressure, struct err *e)
+{
+	struct sampler_handler h = { .ctx = rec, .file = on_file, .sample = on_sample };
+	int r = sampler_events(rec->sampler, &h, ret_pressure);
+
+	return r ? err_set(e, r, "can't read the event ring: %s", strerror(-r)) : 0;
+}
+
+int recorder_start(struct recorder *rec, struct err *e)
+{
+	struct timespec t;
+	int r = sampler_start(rec->sampler, e);
+
+	if (r)
+		return r;
+	clock_gettime(CLOCK_REALTIME, &t);
+	rec->cpus = sampler_cpus(rec->sampler);
+	rec->time_nanos = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	rec->started = monotonic_ns();
+	rec->next_drain = rec->started + DRAIN_NS;
+	return 0;
+}
+
+int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready, struct err *e)
+{
+	struct pollfd p[2] = {
+		{ .fd = sampler_fd(rec->sampler), .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+	uint64_t now = monotonic_ns();
+	uint64_t next = until ? MIN(until, rec->next_drain) : rec->next_drain;
+	bool pressure = false;
+	int r = 0;
+
+	*ret_ready = false;
+	if (poll(p, 2, next > now ? (int)((next - now + 999999) / 1000000) : 0) < 0 && errno != EINTR)
+		return err_set(e, -errno, "poll: %s", strerror(errno));
+	if (p[0].revents)
+		r = events(rec, &pressure, e);
+	if (!r && (pressure || monotonic_ns() >= rec->next_drain)) {
+		r = drain(rec, e);
+		if (!r)
+			r = sampler_refresh_cpus(rec->sampler, e);
+	}
+	*ret_ready = p[1].revents != 0;
+	return r;
+}
+
+int recorder_finish(struct recorder *rec, struct err *e)
+{
+	bool pressure;
+	int r;
+
+	rec->duration_nanos = (int64_t)(monotonic_ns() - rec->started);
+	sampler_stop(rec->sampler);
+	rec->ticks_due = sampler_ticks_due(rec->sampler);
+	r = events(rec, &pressure, e);
+	return r ? r : drain(rec, e);
+}
+
+uint64_t recorder_lost(const struct recorder *rec)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = WK_LOST_FIRST; i <= WK_LOST_LAST; i++)
+		n += rec->counters[i];
+	return n;
+}

@@ -1,0 +1,47 @@
+/* recorder.h - sample for a while and keep what comes: sampler, files and samples as one.
+ *
+ *	r = recorder_new(&sampler_options, &rec, &e);	// BPF loaded
+ *	r = recorder_start(rec, &e);
+ *	while (!done)
+ *		r = recorder_wait(rec, fd, timeout_ms, &e);	// opens files, drains when it must
+ *	r = recorder_finish(rec, &e);			// stop and drain the rest
+ *	... rec->samples, rec->files, counters ...
+ *
+ * Drains once a second (so that an interrupted recording has nearly everything) and whenever a
+ * region is half full. Opens announced files at once.
+ */
+#ifndef WICK_RECORDER_H
+#define WICK_RECORDER_H
+
+#include "collect/samples.h"
+#include "kernel/sampler.h"
+#include "symbol/files.h"
+
+struct recorder {
+	struct sampler *sampler;
+	struct files *files;
+	struct samples samples;
+	int64_t time_nanos;		/* wall clock at the start */
+	int64_t duration_nanos;		/* monotonic, set by recorder_finish */
+	uint64_t counters[WK_OUTCOME_MAX];	/* as of the last drain */
+	uint64_t ticks_due;
+	uint32_t cpus;			/* sampled at the start */
+	/* private */
+	uint64_t started, next_drain;	/* monotonic ns */
+};
+
+int must_check recorder_new(const struct sampler_options *o, struct recorder **ret, struct err *e);
+void recorder_free(struct recorder *r);
+DEFINE_CLEANUP(recorder, struct recorder *, recorder_free)
+
+int must_check recorder_start(struct recorder *r, struct err *e);
+/* Waits until fd (or -1) is readable or until `until` (monotonic ns; 0: for ever), working meanwhile;
+ * returns at least once a second, for whoever shows progress. *ret_ready: fd is readable. */
+int must_check recorder_wait(struct recorder *r, int fd, uint64_t until, bool *ret_ready,
+			     struct err *e);
+int must_check recorder_finish(struct recorder *r, struct err *e);
+
+uint64_t monotonic_ns(void);
+uint64_t recorder_lost(const struct recorder *r);	/* sum of the losses */
+
+#endif
