@@ -1,40 +1,63 @@
-# wick - build, test, install. `make V=1` shows the commands; `make help` lists the targets.
+# wick: build, test, install. `make V=1` shows the commands, `make help` lists the targets.
 PREFIX	?= /usr/local
 SAN	?=
 V	?= 0
 T	?= 20
-CC	?= cc
+CC	:= $(if $(filter default,$(origin CC)),gcc,$(CC))
 CLANG	?= clang
-BPFTOOL	?= bpftool
+BPFTOOL	?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+BUILD	?= build
 VERSION	:= 0.1.0
 
-B	:= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 comma	:= ,
+B	:= $(BUILD)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 Q	:= $(if $(filter 1,$(V)),,@)
 say	= $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
 ARCH	?= $(shell uname -m)
 BPFARCH	:= $(if $(filter aarch64 arm64,$(ARCH)),arm64,x86)
 PKGS	:= libbpf libelf libdw zlib libprotobuf-c libcurl
-CPPFLAGS += -D_GNU_SOURCE -DWICK_VERSION='"$(VERSION)"' -Iinclude -Isrc -I$(B)/gen
-WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 -Wno-missing-field-initializers \
-	   $(if $(CI),-Werror)
+CPPFLAGS += -D_GNU_SOURCE -DWICK_VERSION='"$(VERSION)"' -Iinclude -Isrc -Ibpf -I$(B)/gen
+WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 \
+	   -Wno-missing-field-initializers $(if $(CI),-Werror)
 CFLAGS	?= -O2 -g
-ALL_CFLAGS = -std=gnu17 $(WARN) $(CFLAGS) -fno-omit-frame-pointer \
-	   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE)
-LDFLAGS	+= $(if $(SAN),-fsanitize=$(SAN),-pie -Wl,-z,relro,-z,now) -pthread
-LDLIBS	= $(shell pkg-config --libs $(PKGS)) -liberty
+ALL_CFLAGS = -std=gnu17 $(WARN) $(CFLAGS) -fno-omit-frame-pointer -fPIE \
+	   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-fstack-protector-strong -D_FORTIFY_SOURCE=2)
+LDFLAGS	+= $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now -pthread
+LDLIBS	= $(shell pkg-config --libs $(PKGS)) -liberty -lm
 
 SRCS	:= $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
 PROTOS	:= $(wildcard proto/*.proto)
 OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
-GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(if $(wildcard bpf/wick.bpf.c),$(B)/gen/wick.skel.h)
+GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all clean
+.PHONY: all help deps run test unit fuzz e2e bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
+
 all: $(B)/wick
+
+help:
+	@echo 'make               build build/wick'
+	@echo 'make run           install what is missing, build, profile this host for 10 s (as root)'
+	@echo 'make test          everything below up to e2e, with gcc and clang, warnings as errors (as root)'
+	@echo 'make unit          unit tests; SAN=address,undefined for sanitizers'
+	@echo 'make fuzz          every parser of foreign bytes, T=20 seconds each'
+	@echo 'make e2e           end-to-end tests against the running kernel (as root)'
+	@echo 'make bench         cost beside perf, as a table (as root)'
+	@echo 'make install       DESTDIR= PREFIX=/usr/local'
+	@echo 'make format        clang-format; make clean'
+	@echo 'Variables: V=1 shows commands, CC= CLANG= BPFTOOL= BUILD=, CI=1 makes warnings errors'
+
+deps:
+	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps
+
+run: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(B)/wick record -d 10
+
+# ---- the program ----
 
 $(B)/wick: $(B)/src/cli/main.o $(B)/libwick.a
 	$(call say,LD,$@) $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -46,44 +69,83 @@ $(B)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# ---- generated: pprof and push messages, the BPF object and its skeleton ----
+
 $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
-	$(call say,CC,$<) $(CC) $(CPPFLAGS) -std=gnu17 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN),-fPIE) -c -o $@ $<
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(@D)
 	$(call say,PROTO,$<) protoc-c --proto_path=proto --c_out=$(B)/gen $<
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/*.h) $(wildcard vmlinux/*.h)
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$<) $(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPFARCH) -O2 -g -Wall -Wextra -Wshadow \
-		$(if $(CI),-Werror) -Iinclude -Ivmlinux -Ibpf $(BPF_INCLUDES) -c -o $@ $<
+		$(if $(CI),-Werror) -Iinclude -Ivmlinux -Ibpf -c -o $@ $<
 
 $(B)/gen/%.skel.h: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
+# ---- tests ----
+
 $(B)/unit/%: tests/unit/%.c $(B)/libwick.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(B)/libwick.a $(LDLIBS) \
-		$(shell pkg-config --libs check)
+		$$(pkg-config --libs check)
 
 unit: $(UNITS)
-	$(Q)for t in $(UNITS); do echo "$$t"; CK_VERBOSITY=normal $$t || exit 1; done
+	$(Q)for t in $(UNITS); do CK_VERBOSITY=minimal $$t || exit 1; done
 
-# libFuzzer targets: tests/fuzz/NAME_fuzz.c with a corpus in tests/fuzz/corpus/NAME; T seconds each.
+# libFuzzer targets: tests/fuzz/NAME_fuzz.c, with seeds in tests/fuzz/corpus/NAME. What they find is kept in
+# build/fuzz/found.
 FUZZERS	:= $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-FB	:= build/fuzz
-$(FB)/%_fuzz: tests/fuzz/%_fuzz.c $(SRCS) | $(GEN)
+FB	:= $(BUILD)/fuzz
+FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/%,$(SRCS))
+FUZZ_FLAGS = $(CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+
+$(FB)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,FUZZ,$@) $(CLANG) $(CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-o $@ $< $(filter-out src/kernel/%,$(SRCS)) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.c) $(LDLIBS) -pthread
+	$(call say,FUZZ,$<) $(CLANG) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+$(FB)/libfuzzed.a: $(FUZZED:%.c=$(FB)/%.o) $(B)/gen/profile.pb-c.o
+	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
+
+$(FB)/%_fuzz: tests/fuzz/%_fuzz.c $(FB)/libfuzzed.a
+	$(call say,FUZZ,$@) $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FB)/libfuzzed.a $(LDLIBS) -pthread
 
 fuzz: $(FUZZERS:%=$(FB)/%_fuzz)
-	$(Q)for f in $(FUZZERS); do mkdir -p $(FB)/found/$$f; \
-		$(FB)/$${f}_fuzz -max_total_time=$(T) -timeout=5 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
-			-artifact_prefix=$(FB)/found/$$f- $(FB)/found/$$f tests/fuzz/corpus/$$f || exit 1; done
+	$(Q)for f in $(FUZZERS); do mkdir -p $(FB)/found/$$f; echo "fuzz $$f: $(T) s"; \
+		$(FB)/$${f}_fuzz -max_total_time=$(T) -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=$(FB)/found/$$f- $(FB)/found/$$f tests/fuzz/corpus/$$f 2>&1 \
+			| grep -vE 'WARNING: Failed to find function|^stat::(new_units|slowest|peak)' || true; \
+		! ls $(FB)/found/$$f-* 2>/dev/null || exit 1; done
+
+e2e: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/e2e/run.py $(E2E)
+
+test:
+	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
+	$(Q)$(MAKE) --no-print-directory CI=1 all
+	$(Q)$(MAKE) --no-print-directory CI=1 CC=clang BUILD=$(BUILD)/clang all
+	$(Q)$(MAKE) --no-print-directory CI=1 SAN=address,undefined unit
+	$(Q)$(MAKE) --no-print-directory fuzz T=$(T)
+	$(Q)$(MAKE) --no-print-directory CI=1 e2e
+
+bench: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py
+
+# ---- the rest ----
+
+install: all
+	$(Q)install -D -m 0755 $(B)/wick $(DESTDIR)$(PREFIX)/bin/wick
+	$(Q)install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/wick/LICENSE
+	$(Q)install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/wick/README.md
+
+format:
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	$(Q)rm -rf build
+	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(B)/src/*/*.d $(B)/unit/*.d)
+-include $(wildcard $(B)/src/*/*.d $(B)/unit/*.d $(FB)/src/*/*.d)

@@ -124,7 +124,7 @@ static int add_mount(struct cgroups *cg, const struct cgroup_hierarchy *h, const
 	return 0;
 }
 
-/* One line, which is changed: "36 35 0:31 ROOT MOUNT OPTIONS [...] - TYPE SOURCE SUPER_OPTIONS" */
+/* "36 35 0:31 ROOT MOUNT OPTIONS [...] - TYPE SOURCE SUPER_OPTIONS": a line, which is cut up. */
 static int parse_mount(struct cgroups *cg, char *line, const char *table, bool *is_whole)
 {
 	struct cgroup_hierarchy h = { .version = 2, .subsys = CGROUP_V2 };
@@ -283,8 +283,8 @@ static bool ends_with(const char *s, size_t len, const char *end)
 	return len >= n && !memcmp(s + len - n, end, n);
 }
 
-/* Copies a name, with systemd's \xHH (systemd.unit(5)) undone. -ENOENT for characters that no engine
- * allows: it is something else then. */
+/* Copies a name, with systemd's \xHH (systemd.unit(5)) undone. -ENOENT for characters that no
+ * engine allows: it is something else then. */
 static int copy_name(const char *s, size_t len, char ret[static CGROUP_CONTAINER_MAX])
 {
 	char out[CGROUP_CONTAINER_MAX], hex[3] = "";
@@ -298,9 +298,7 @@ static int copy_name(const char *s, size_t len, char ret[static CGROUP_CONTAINER
 			c = (char)strtol(hex, NULL, 16);
 			i += 3;
 		}
-		if (!isalnum((unsigned char)c) && !strchr("_.-", c))
-			return -ENOENT;
-		if (!c)
+		if (!isalnum((unsigned char)c) && c != '_' && c != '.' && c != '-')
 			return -ENOENT;
 		out[n++] = c;
 	}
@@ -311,8 +309,8 @@ static int copy_name(const char *s, size_t len, char ret[static CGROUP_CONTAINER
 	return 0;
 }
 
-/* "<id>", "docker-<id>", "cri-containerd-<id>", "kubepods-...slice:cri-containerd:<id>", each with or
- * without ".scope". The monitor beside a container ("libpod-conmon-<id>") is not in it. */
+/* "<id>", "docker-<id>", "cri-containerd-<id>", "kubepods-...slice:cri-containerd:<id>", each with
+ * or without ".scope". The monitor beside a container ("libpod-conmon-<id>") is not in it. */
 static bool runtime_id(const char *s, size_t len, char ret[static CGROUP_CONTAINER_MAX])
 {
 	static const char monitor[] = "conmon-";
@@ -668,7 +666,7 @@ int cgroup_resolve(const struct cgroups *cg, const char *path, struct cgroup *re
 	if (!path[0])
 		return err_set(e, -ENOENT, "a cgroup's path must not be empty");
 	if (path[0] == '/') {
-		/* A directory that exists but is no cgroup may still be a path below a root: "/a" */
+		/* a directory that exists but is no cgroup may be a path below a root too */
 		if (snprintf(full, sizeof(full), "%s%s", cg->root, path) >= PATH_MAX)
 			return resolve_error(cg, path, -ENAMETOOLONG, e);
 		r = try_directory(cg, full, ret);

@@ -10,8 +10,8 @@
  *	r = cgroup_container_id(path, id);
  *
  * A cgroup's id is the inode number of its directory: since Linux 5.5 that is the kernel's own id
- * of it (kernfs node id), on 64-bit machines all of it. Ids count within one hierarchy. With cgroup v2
- * there is one; with v1 each controller (or group of them) has its own, and which one identifies
+ * of it (kernfs node id), on 64-bit machines all of it. Ids count within one hierarchy. With cgroup
+ * v2 there is one; with v1 each controller (or group of them) has its own, and which one identifies
  * cgroups must be chosen: cgroups_default(). Hierarchies of v1 without a controller (name=systemd)
  * are left out: BPF programs reach a task's cgroup only through a controller.
  *

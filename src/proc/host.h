@@ -12,7 +12,7 @@
  *
  * A fact that can't be read is HOST_UNKNOWN (numbers) or "" (text), never an error: what a kernel
  * or a container hides is one fact less, not an end. Nothing is kept between calls.
- * Cost: about 20 small reads below /proc and /sys, 1 ms.
+ * Cost: about 20 small reads below /proc and /sys, 0.1 ms.
  */
 #ifndef WICK_HOST_H
 #define WICK_HOST_H
@@ -48,7 +48,7 @@ struct host {
 	/* kernel */
 	char release[65];		/* uname -r */
 	char machine[65];		/* uname -m, always of this machine */
-	struct host_version kernel;	/* with the stable patch level if the distribution says it */
+	struct host_version kernel;	/* with the stable patch level if it can be learnt */
 	bool btf;			/* /sys/kernel/btf/vmlinux is readable */
 	enum host_lockdown lockdown;
 
@@ -111,10 +111,11 @@ struct cpulist {
 };
 enum { CPULIST_MAX_ID = 1 << 16 };	/* exclusive; kernels stop at 8192 */
 
-/* "0-3,8,10-11\n", as in /sys/devices/system/cpu/online. An empty text has no CPUs. 0; -EINVAL
- * for anything but ascending ids and ranges; -ERANGE for an id of CPULIST_MAX_ID or above; -ENOMEM. */
+/* "0-3,8,10-11\n", as in /sys/devices/system/cpu/online. An empty text has no CPUs. 0;
+ * -EINVAL for anything but ascending ids and ranges; -ERANGE for an id of CPULIST_MAX_ID or above;
+ * -ENOMEM. */
 int must_check cpulist_parse(const char *text, struct cpulist *ret);
-/* The same from a file of /sys/devices/system/cpu: "online", "possible". Also -errno of the read. */
+/* The same from a file of /sys/devices/system/cpu: "online", "possible". Also -errno of reading. */
 int must_check cpulist_read(const char *root, const char *name, struct cpulist *ret);
 void cpulist_free(struct cpulist *l);
 static inline maybe_unused void cpulist_cleanup(struct cpulist *l)
@@ -129,7 +130,7 @@ int must_check host_parse_version(const char *release, const char *version, cons
 				  struct host_version *ret);
 /* "none [integrity] confidentiality" */
 enum host_lockdown host_parse_lockdown(const char *text);
-/* The effective capabilities, seccomp filter and levels of NSpid in the text of /proc/PID/status. */
+/* The capabilities, the seccomp filter and the levels of NSpid in the text of /proc/PID/status. */
 void host_parse_status(const char *text, struct host *h);
 
 #endif
