@@ -45,8 +45,25 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct wk_file_key);
-	__type(value, u32);
+	__type(value, struct wk_file);
 } files SEC(".maps");
+
+/* Unwind rows of a file (wick_rows.h), by file id: arrays of exactly the size needed, in lines of
+ * eight words so that a look-up helper is paid once a cache line. */
+struct table {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, 64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(u32));
+	__array(values, struct table);
+} tables SEC(".maps");
 
 /* File ids that are free, filled by userspace. A queue, because a fetch-and-add with a result needs
  * 5.12, and because ids come back when a file is evicted. */

@@ -41,7 +41,7 @@ START_TEST(spellings)
 		{ "_ZNK3FooptEv", "Foo::operator->", "Foo::operator->() const" },
 		{ "_ZltIiEbRK3FooIT_E", "operator<", "bool operator< <int>(Foo<int> const&)" },
 		{ "_ZN3FoolsERKS_", "Foo::operator<<", "Foo::operator<<(Foo const&)" },
-		{ "_ZN1XIiEcvT_IfEEv", "X::operator float<float>",
+		{ "_ZN1XIiEcvT_IfEEv", "X<int>::operator float<float>",
 		  "X<int>::operator float<float>()" },
 		{ "_ZN1AcvT_IiEEv", "A::operator int<int>", "A::operator int<int>()" },
 		{ "_ZNSt6vectorIiSaIiEEC2Ev", "std::vector::vector",
