@@ -16,8 +16,9 @@ enum {
 
 struct vma_entry {
 	u64 start, end;
-	u64 frame;	/* frame word of `start`: add the distance */
+	u64 frame;		/* frame word of `start`: add the distance */
 	u64 exec;
+	struct wk_file file;	/* id 0: none behind it */
 };
 
 struct walk {
@@ -140,33 +141,51 @@ static __always_inline void announce(struct walk *w, u64 vma, struct file *file)
 	}
 }
 
-/* The id of the file behind a VMA, 0 if the file table is full. */
-static __noinline u32 file_id(struct walk *w, u64 vma, struct file *file)
+/* What is known of the file behind a VMA; false if the file table is full. */
+static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, struct wk_file *ret)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct wk_file_key *key = &w->event.key;
-	u32 id, *known;
+	struct wk_file *known;
 
 	key->ino = BPF_CORE_READ(inode, i_ino);
 	key->generation = BPF_CORE_READ(inode, i_generation);
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	key->mtime_ns = inode_mtime(inode);
 	known = bpf_map_lookup_elem(&files, key);
-	if (known)
-		return *known;
-	if (bpf_map_pop_elem(&free_ids, &id)) {
+	if (known) {
+		*ret = *known;
+		return true;
+	}
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (bpf_map_pop_elem(&free_ids, &ret->id)) {
 		count(WK_NOTE_FILES_FULL);
-		return 0;
+		return false;
 	}
-	if (bpf_map_update_elem(&files, key, &id, BPF_NOEXIST)) {
+	if (bpf_map_update_elem(&files, key, ret, BPF_NOEXIST)) {
 		/* another CPU was first, or the table is full */
-		bpf_map_push_elem(&free_ids, &id, BPF_ANY);
+		bpf_map_push_elem(&free_ids, &ret->id, BPF_ANY);
 		known = bpf_map_lookup_elem(&files, key);
-		return known ? *known : 0;
+		if (!known) {
+			ret->id = WK_FILE_NONE;
+			return false;
+		}
+		*ret = *known;
+		return true;
 	}
-	w->event.id = id;
+	w->event.id = ret->id;
 	announce(w, vma, file);
-	return id;
+	return true;
+}
+
+/* The vDSO has no inode: userspace puts its rows under the all-zero key. */
+static __always_inline void find_vdso(struct wk_file *ret)
+{
+	struct wk_file_key key = {};
+	struct wk_file *known = bpf_map_lookup_elem(&files, &key);
+
+	if (known)
+		*ret = *known;
 }
 
 /* Looks addr up in the tree and remembers its mapping. Global, so verified once. Returns the index
@@ -204,14 +223,16 @@ __noinline u32 vma_learn(u64 addr)
 	e->end = end;
 	e->exec = BPF_CORE_READ(v, vm_flags) & 4;	/* VM_EXEC */
 	e->frame = start;
+	e->file.id = WK_FILE_NONE;
 	file = BPF_CORE_READ(v, vm_file);
 	if (file) {
 		u64 off = BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift;
-		u32 id = e->exec ? file_id(w, vma, file) : 0;
 
-		if (id && off + (end - start) <= WK_FILE_OFF_MAX)
-			e->frame = WK_FRAME_MAKE_FILE(id, off);
+		if (e->exec && off + (end - start) <= WK_FILE_OFF_MAX &&
+		    find_file(w, vma, file, &e->file))
+			e->frame = WK_FRAME_MAKE_FILE(e->file.id, off);
 	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
+		find_vdso(&e->file);
 		e->frame = WK_FRAME_MAKE_FILE(WK_FILE_VDSO, 0);
 	}
 	return n;

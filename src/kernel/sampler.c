@@ -214,17 +214,18 @@ static int on_event(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-static char *load_log;	/* libbpf's last words, for the message when loading fails */
+static char *load_log;	/* libbpf's first complaint, for the message when loading fails */
 
 static int print_to_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	if (getenv("WICK_LIBBPF_DEBUG"))
 		return vfprintf(stderr, fmt, ap);
-	if (level != LIBBPF_WARN)
+	if (level != LIBBPF_WARN || load_log)
 		return 0;
-	free(load_log);
 	if (vasprintf(&load_log, fmt, ap) < 0)
 		load_log = NULL;
+	else
+		load_log[strcspn(load_log, "\n")] = '\0';
 	return 0;
 }
 
@@ -258,14 +259,15 @@ static int load(struct sampler *s, struct err *e)
 		r = wick_bpf__load(s->skel);
 	if (!r)
 		r = fill_maps(s);
-	if (r) {
+	if (r == -EPERM || r == -EACCES) {
 		struct err why = { "" };
 
-		if (!host_explain(-r, &why))
-			return err_set(e, r, "%s", why.msg);
+		(void)host_explain(-r, &why);
+		return err_set(e, r, "%s", why.msg);
+	}
+	if (r)
 		return err_set(e, r, "the kernel refused the BPF programs: %s%s%.300s", strerror(-r),
 			       load_log ? "; " : "", load_log ? load_log : "");
-	}
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);
 	return s->ring ? 0 : err_set(e, -errno, "can't map the event ring: %s", strerror(errno));
 }

@@ -162,7 +162,7 @@ static void unescape(char *s)
 static int open_in_mount(char *line, const struct wk_file_event *e, const char *path,
 			 char *found, size_t size)
 {
-	char root[PATH_MAX], at[PATH_MAX];
+	char root[PATH_MAX], at[PATH_MAX];	/* "%4095s" below */
 	unsigned int maj, min;
 	size_t n;
 
@@ -174,14 +174,15 @@ static int open_in_mount(char *line, const struct wk_file_event *e, const char *
 	n = strcmp(root, "/") ? strlen(root) : 0;
 	if (strncmp(path, root, n) || (n && path[n] != '/'))
 		return -ENOENT;
-	snprintf(found, size, "%s%s", strcmp(at, "/") ? at : "", path + n);
+	if ((size_t)snprintf(found, size, "%s%s", strcmp(at, "/") ? at : "", path + n) >= size)
+		return -ENAMETOOLONG;
 	return open_if_same(found, O_NOFOLLOW, &e->key);
 }
 
 static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
 {
 	cleanup(buf_cleanup) struct buf mounts = BUF_INIT(16 << 20);
-	char path[PATH_MAX], *save = NULL;
+	char path[WK_PATH_BYTES + 1], *save = NULL;
 	int fd = -ENOENT;
 
 	event_path(e, path, sizeof(path));

@@ -161,7 +161,7 @@ static int add_symbol(struct symtab_builder *b, const struct elf *e, const Elf64
 	struct candidate c = { .open = !sym->st_size && !dynamic, .exact = !sym->st_size && dynamic };
 	uint64_t max;
 	size_t len;
-	char *name, *at;
+	const char *name, *at;
 
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
 		return 0;
@@ -178,10 +178,8 @@ static int add_symbol(struct symtab_builder *b, const struct elf *e, const Elf64
 	name = b->strings + strings_at + sym->st_name;
 	len = strnlen(name, SYMTAB_NAME_MAX + 1);
 	at = len ? memchr(name + 1, '@', len - 1) : NULL;
-	if (at) {
-		*at = '\0';	/* ours to change; tails that share these bytes lose it as well */
+	if (at)
 		len = (size_t)(at - name);
-	}
 	if (!len || is_mapping_symbol(name) || (label && name[0] == '.'))
 		return 0;
 	if (len > SYMTAB_NAME_MAX) {

@@ -15,7 +15,7 @@ static void look_up(const struct kallsyms *k, uint64_t addr)
 
 	if (!kallsyms_lookup(k, addr, &s))
 		return;
-	must(s.start <= addr && addr < s.end && s.name[0] && (!s.module || s.module[0]));
+	must(s.start <= addr && addr < s.end && s.name && s.module != s.name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
