@@ -143,6 +143,8 @@ static int size_maps(struct sampler *s)
 		r = bpf_map__set_max_entries(s->skel->maps.files, s->o.max_files);
 	if (!r)
 		r = bpf_map__set_max_entries(s->skel->maps.free_ids, s->o.max_files);
+	if (!r)
+		r = bpf_map__set_max_entries(s->skel->maps.tables, s->o.max_files + WK_FILE_FIRST);
 	if (!r && !s->o.by_pid && !s->o.by_tid)
 		r = bpf_map__set_max_entries(s->skel->maps.targets, 1);
 	return r;
@@ -524,6 +526,67 @@ int sampler_drain(struct sampler *s, const struct sampler_handler *h)
 void sampler_forget_file(struct sampler *s, const struct wk_file_key *key)
 {
 	(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.files), key);
+}
+
+/* ---- unwind rows ---- */
+
+enum { LINE_WORDS = 8 };	/* a value of an inner table */
+
+static int make_table(const uint64_t *words, size_t n, int *ret_fd)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	size_t lines = (n + LINE_WORDS - 1) / LINE_WORDS, bytes = (lines * 64 + 4095) & ~4095UL;
+	cleanup(fd_cleanup) int fd = -1;
+	void *p;
+
+	if (!n || lines > UINT32_MAX / 64)
+		return -E2BIG;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "wick_rows", sizeof(uint32_t), 64, (uint32_t)lines,
+			    &opts);
+	if (fd < 0)
+		return -errno;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p, words, n * sizeof(*words));
+	munmap(p, bytes);
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+static int set_file(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f)
+{
+	/* The vDSO isn't announced, so its key may be new. */
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.files), key, f,
+				   f->id == WK_FILE_VDSO ? BPF_ANY : BPF_EXIST) ? -errno : 0;
+}
+
+int sampler_set_rows(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f,
+		     const uint64_t *words, size_t n)
+{
+	cleanup(fd_cleanup) int fd = -1;
+	struct wk_file file = *f;
+	int r;
+
+	file.rows = words ? WK_ROWS_HERE : WK_ROWS_NONE;
+	if (words) {
+		r = make_table(words, n, &fd);
+		if (r)
+			return r;
+		/* first the table, then the news of it */
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tables), &file.id, &fd, BPF_ANY))
+			return -errno;
+	}
+	return set_file(s, key, &file);
+}
+
+void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id)
+{
+	struct wk_file f = { .id = id, .rows = WK_ROWS_COMING };
+
+	(void)set_file(s, key, &f);
+	(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.tables), &id);
 }
 
 /* ---- figures ---- */

@@ -79,6 +79,14 @@ int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h)
 /* Lets BPF announce the file again at its next sight, with a new id (it could not be opened). */
 void sampler_forget_file(struct sampler *s, const struct wk_file_key *key);
 
+/* Gives BPF the unwind rows of a file (words as wick_rows.h lays them out; copied), or says that it
+ * has none (words NULL): frame pointers then. At once in force. f->id and the layout fields are the
+ * caller's; rows is set here. -ENOMEM, -E2BIG (over 4 GiB), -errno of the bpf calls. */
+int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key,
+				const struct wk_file *f, const uint64_t *words, size_t n);
+/* Takes the rows away again: the file's frames are walked as if they were still coming. */
+void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id);
+
 void sampler_counters(const struct sampler *s, uint64_t ret[WK_OUTCOME_MAX]);
 uint64_t sampler_ticks_due(const struct sampler *s);	/* time x frequency, over all CPUs; clocks only */
 uint64_t sampler_map_bytes(const struct sampler *s);	/* memory of all maps */

@@ -1,0 +1,38 @@
+/* compiler.h - compile unwind tables in the background, most wanted file first.
+ *
+ *	r = compiler_new(&c);
+ *	r = compiler_submit(c, id, fd);		// a file was met; fd stays the caller's
+ *	compiler_want(c, id, n);		// n more samples lay in it: hotter ones go first
+ *	... poll(compiler_fd(c)) ...
+ *	while (compiler_take(c, &done))		// finished ones; the caller owns done.table
+ *
+ * One thread at the lowest priority (nice 19), so that it takes what is left over. It only reads
+ * files and its own queue. compiler_free waits for the file at hand (at most COMPILER_FILE_SECONDS).
+ */
+#ifndef WICK_COMPILER_H
+#define WICK_COMPILER_H
+
+#include "base/base.h"
+
+struct compiler;
+struct unwtab;
+
+struct compiled {
+	uint32_t id;
+	int error;		/* -ENODATA: the file has no unwind information; others: broken */
+	struct unwtab *table;	/* NULL on error */
+};
+
+int must_check compiler_new(struct compiler **ret);
+void compiler_free(struct compiler *c);
+DEFINE_CLEANUP(compiler, struct compiler *, compiler_free)
+
+/* Copies fd (dup). 0, -ENOMEM, -EMFILE. */
+int must_check compiler_submit(struct compiler *c, uint32_t id, int fd);
+void compiler_want(struct compiler *c, uint32_t id, uint64_t samples);
+int compiler_fd(const struct compiler *c);	/* readable when something is finished */
+bool compiler_take(struct compiler *c, struct compiled *ret);
+/* Files submitted and not yet taken. */
+uint32_t compiler_pending(struct compiler *c);
+
+#endif
