@@ -24,10 +24,10 @@ struct vma_entry {
 struct walk {
 	struct wk_sample sample;
 	u64 mm;
-	u64 pc, sp, fp;
+	struct wk_regs regs;
+	struct wk_side side;	/* of the frame at hand */
 	u64 hash[2], kernel_hash[2];
 	u32 nr_user, nr_kernel;
-	u32 exact;	/* pc is where execution is, not a return address */
 	u32 calls;
 	u32 nr_vmas;
 	u32 in_exec;
@@ -257,6 +257,36 @@ static __always_inline struct vma_entry *vma_of(struct walk *w, u64 addr)
 			return &w->vmas[n];
 	n = vma_learn(addr);
 	return n < VMA_CACHE ? &w->vmas[BOUND(n, VMA_CACHE)] : NULL;
+}
+
+static __noinline u64 table_word(u32 table, u32 n)
+{
+	u32 line = n / 8;
+	void *rows = bpf_map_lookup_elem(&tables, &table);
+	u64 *words = rows ? bpf_map_lookup_elem(rows, &line) : NULL;
+
+	return words ? words[n & 7] : 0;
+}
+#define ROWS_WORD(table, n) table_word(table, n)
+#include "rows.h"
+
+/* The rule of the frame at pc; its side rule goes to w->side. */
+static __always_inline struct wk_row find_row(struct walk *w, const struct wk_file *f, u64 offset)
+{
+	union {
+		u64 word;
+		struct wk_row row;
+	} u = { .word = rows_find(f, offset) };
+	u64 *side = (void *)&w->side;
+
+	if (u.row.cfa == WK_CFA_SIDE) {
+		u32 n = f->side_word +
+			((u16)u.row.cfa_off | (u32)(u16)u.row.fp_off << 16) * WK_SIDE_WORDS;
+
+		for (u32 i = 0; i < WK_SIDE_WORDS; i++)
+			side[i] = table_word(f->id, n + i);
+	}
+	return u.row;
 }
 
 static __always_inline void push_frame(struct walk *w, u64 frame)

@@ -15,6 +15,9 @@
 
 #include "wick_abi.h"
 
+#define WK_READ_USER(dst, len, addr) bpf_probe_read_user(dst, len, (void *)(addr))
+#include "step.h"
+
 #include "maps.h"
 #include "task.h"
 #include "vma.h"
@@ -111,26 +114,67 @@ static __always_inline u32 saved_registers(struct walk *w, struct task_struct *t
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), p))
 		return WK_USER_NO_REGS;
 #if defined(__TARGET_ARCH_arm64)
-	w->pc = regs.user_regs.pc;
-	w->sp = regs.user_regs.sp;
-	w->fp = regs.user_regs.regs[29];
+	w->regs.pc = regs.user_regs.pc;
+	w->regs.sp = regs.user_regs.sp;
+	w->regs.fp = regs.user_regs.regs[29];
+	w->regs.lr = regs.user_regs.regs[30];
 	mode = regs.user_regs.pstate;
 	nr = (u32)regs.syscallno;
 	w->in_exec = nr == 221 || nr == 281;
-	w->exact = (s32)nr < 0;
+	w->regs.exact = (s32)nr < 0;
 #else
-	w->pc = regs.ip;
-	w->sp = regs.sp;
-	w->fp = regs.bp;
+	w->regs.pc = regs.ip;
+	w->regs.sp = regs.sp;
+	w->regs.fp = regs.bp;
+	w->regs.gpr[0] = regs.ax;
+	w->regs.gpr[1] = regs.dx;
+	w->regs.gpr[2] = regs.cx;
+	w->regs.gpr[3] = regs.bx;
+	w->regs.gpr[4] = regs.si;
+	w->regs.gpr[5] = regs.di;
+	w->regs.gpr[8] = regs.r8;
+	w->regs.gpr[9] = regs.r9;
+	w->regs.gpr[10] = regs.r10;
+	w->regs.gpr[11] = regs.r11;
+	w->regs.gpr[12] = regs.r12;
+	w->regs.gpr[13] = regs.r13;
+	w->regs.gpr[14] = regs.r14;
+	w->regs.gpr[15] = regs.r15;
 	mode = regs.cs;
 	nr = regs.orig_ax;
 	w->in_exec = nr == 59 || nr == 322;	/* execve, execveat */
 	/* in a system call pc is behind the syscall instruction, like a return address */
-	w->exact = (s64)nr < 0;
+	w->regs.exact = (s64)nr < 0;
 #endif
 	if (!MODE_IS_USER(mode))
 		return WK_USER_NO_REGS;
 	return MODE_IS_COMPAT(mode) ? WK_USER_COMPAT : 0;
+}
+
+static __always_inline void context_registers(void *ctx, struct wk_regs *r)
+{
+	r->pc = CTX_READ(ctx, CTX_PC);
+	r->sp = CTX_READ(ctx, CTX_SP);
+	r->fp = CTX_READ(ctx, CTX_FP);
+#if defined(__TARGET_ARCH_arm64)
+	r->lr = CTX_READ(ctx, 240);
+#else
+	/* struct pt_regs to DWARF numbers (psABI figure 3.36) */
+	r->gpr[0] = CTX_READ(ctx, 80);
+	r->gpr[1] = CTX_READ(ctx, 96);
+	r->gpr[2] = CTX_READ(ctx, 88);
+	r->gpr[3] = CTX_READ(ctx, 40);
+	r->gpr[4] = CTX_READ(ctx, 104);
+	r->gpr[5] = CTX_READ(ctx, 112);
+	r->gpr[8] = CTX_READ(ctx, 72);
+	r->gpr[9] = CTX_READ(ctx, 64);
+	r->gpr[10] = CTX_READ(ctx, 56);
+	r->gpr[11] = CTX_READ(ctx, 48);
+	r->gpr[12] = CTX_READ(ctx, 24);
+	r->gpr[13] = CTX_READ(ctx, 16);
+	r->gpr[14] = CTX_READ(ctx, 8);
+	r->gpr[15] = CTX_READ(ctx, 0);
+#endif
 }
 
 /* 0 when the user stack can be walked, else its outcome. */
@@ -140,12 +184,11 @@ static __always_inline u32 start_user(void *ctx, struct walk *w, struct task_str
 	w->in_exec = 0;
 	if (!w->mm || BPF_CORE_READ(t, flags) & (PF_KTHREAD | PF_IO_WORKER))
 		return WK_USER_NONE;
+	w->regs.leaf = w->regs.exact = 1;
+	w->regs.pac_mask = cfg.pac_mask;
 	if (!MODE_IS_USER(mode))
 		return saved_registers(w, t);
-	w->exact = 1;
-	w->pc = CTX_READ(ctx, CTX_PC);
-	w->sp = CTX_READ(ctx, CTX_SP);
-	w->fp = CTX_READ(ctx, CTX_FP);
+	context_registers(ctx, &w->regs);
 	return MODE_IS_COMPAT(mode) ? WK_USER_COMPAT : 0;
 }
 
@@ -187,11 +230,12 @@ __noinline u32 walk_frame(void)
 {
 	struct walk *w = this_walk();
 	struct vma_entry *v;
-	u64 frame[2], addr;	/* saved frame pointer, return address */
+	struct wk_row row;
+	u64 addr;
 
 	if (!w)
 		return WK_USER_INTERNAL;
-	addr = w->pc - !w->exact;
+	addr = wk_pc(&w->regs);
 	v = vma_of(w, addr);
 	if (!v || !v->exec) {
 		if (!w->nr_user)	/* keep the leaf, whatever it is */
@@ -203,19 +247,12 @@ __noinline u32 walk_frame(void)
 	push_frame(w, v->frame + (addr - v->start));
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
-	if (!w->fp)	/* x86-64 psABI 3.4.1, AAPCS64 6.4.6: zero marks the outermost frame */
-		return WK_USER_ROOT;
-	if (w->fp & 7 || w->fp < w->sp)
-		return WK_USER_BAD_FRAME;
-	if (bpf_probe_read_user(frame, sizeof(frame), (void *)w->fp))
-		return WK_USER_FAULT;
-	if (!frame[1])
-		return WK_USER_ROOT;
-	w->sp = w->fp + sizeof(frame);
-	w->fp = frame[0];
-	w->pc = frame[1];
-	w->exact = 0;
-	return 0;
+	if (v->file.rows == WK_ROWS_HERE) {
+		row = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start));
+		if (row.cfa != WK_CFA_NONE)
+			return wk_step(&w->regs, row, &w->side);
+	}
+	return wk_step_fp(&w->regs);
 }
 
 SEC("perf_event")

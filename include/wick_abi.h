@@ -240,6 +240,7 @@ struct wk_range {
 
 struct wk_config {
 	__u64 hash_seed;	/* odd */
+	__u64 pac_mask;		/* arm64: bits of a return address that hold its signature */
 	__u64 pidns_ino;	/* inode of wick's pid namespace */
 	__u64 cgroup_id;	/* only this cgroup and those below it; 0: all */
 	struct wk_range irq_text, softirq_text; /* from kallsyms; a swapper stack without them is idle */
@@ -265,7 +266,7 @@ WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_file) == 32, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
-WK_ASSERT(sizeof(struct wk_config) == 80, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_config) == 88, "no hidden padding");
 WK_ASSERT((WK_ROOT_FRAMES & (WK_ROOT_FRAMES - 1)) == 0, "ring index is a mask");
 WK_ASSERT(WK_OUTCOME_MAX <= 64, "fits one counter array");
 

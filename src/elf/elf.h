@@ -37,7 +37,7 @@
 
 #include "base/base.h"
 
-#define ELF_SEGMENTS_MAX    1170		/* 64 KiB of headers: Linux runs no file with more */
+#define ELF_SEGMENTS_MAX    1170	/* 64 KiB of headers: Linux runs no file with more */
 #define ELF_SECTIONS_MAX    65536
 #define ELF_SHSTRTAB_MAX    (4u << 20)	/* bytes of section names */
 #define ELF_NOTES_MAX	    (64u << 10)	/* bytes of one note segment or section */

@@ -9,12 +9,13 @@
  *
  *   NONE	never demangles.
  *   SIMPLE	the name that finds the function in the source. C++: without return type,
- *		parameters, template arguments, ABI qualifiers of `this` and compiler suffixes
+ *		parameters, template arguments, qualifiers of `this` and compiler suffixes
  *		(".cold", ".part.0", ".isra.0", ".constprop.0", ".llvm.123"): the clones of one
  *		function are one function. Template instances fall together too, as in pprof's
  *		own simple mode (only "X<int>::operator float" keeps them, where the target of
- *		the conversion is a template parameter). Rust: as in a Rust backtrace, generic arguments kept, the hash
- *		("::h0123456789abcdef", "[0123abcd]") and compiler suffixes dropped.
+ *		the conversion is a template parameter). Rust: as in a Rust backtrace, generic
+ *		arguments kept, the hash ("::h0123456789abcdef", "[0123abcd]") and compiler
+ *		suffixes dropped.
  *   FULL	everything: parameters, template arguments, Rust hashes, and each suffix as
  *		" [clone .cold]".
  *

@@ -158,7 +158,8 @@ static int add_symbol(struct symtab_builder *b, const struct elf *e, const Elf64
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
 	bool label = type == STT_NOTYPE;
-	struct candidate c = { .open = !sym->st_size && !dynamic, .exact = !sym->st_size && dynamic };
+	struct candidate c = { .open = !sym->st_size && !dynamic,
+			       .exact = !sym->st_size && dynamic };
 	uint64_t max;
 	size_t len;
 	const char *name, *at;

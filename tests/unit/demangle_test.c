@@ -104,7 +104,8 @@ static char *nest(const char *before, const char *part, size_t n, const char *mi
 /* Rust: each tuple holds the one before it twice, by back-references. */
 static char *rust_doubling(int n)
 {
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char *s = calloc(1, 4096);
 	size_t len = 6, prev = 4;	/* "_R" isn't counted */
 
