@@ -1,48 +1,84 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* rows.h - find the row in force at a file offset. The layout is described in wick_rows.h.
+/* rows.h - the look-up in an unwind table (wick_rows.h), for the kernel and for userspace.
  *
- * Pure: the includer provides ROWS_WORD(table, n), the n-th word of a table (0 when there is none),
- * so the same text runs in BPF and on the host. Costs one index word and a binary search in the
- * rows of one block: two or three cache lines.
+ * The includer defines, before including, how a word of a table is read:
+ *
+ *	WK_ROW_WORD(words, n, dst)	word n of the table into *dst (u64); 0, or not 0 on failure
+ *
+ * `words` is whatever the caller passed: the array's map in BPF, a plain array on the host.
+ *
+ *	if (wk_rows_find(t, words, offset, &row))
+ *		return WK_USER_NO_INFO;
+ *	if (row.cfa == WK_CFA_SIDE && wk_rows_side(t, words, row, &side))
+ *		return WK_USER_INTERNAL;
+ *	r = wk_step(&regs, row, &side);
+ *
+ * Cost: one or two words of the index, then a binary search among the rows of one text block: 3 or
+ * 4 words in dense code, WK_BLOCK_STEPS at most. The table is userspace's own, but a wrong one can
+ * do no more than give a wrong row: every word is read through WK_ROW_WORD, which checks n.
  */
 #ifndef WICK_BPF_ROWS_H
 #define WICK_BPF_ROWS_H
 
 #include "wick_rows.h"
 
-enum { ROWS_STEPS = WK_BLOCK_SHIFT + 1 };	/* a block has at most 2^9 rows */
-
-static __always_inline __u32 rows_index(__u32 table, __u32 n)
+static __always_inline struct wk_row wk_row_unpack(__u64 word)
 {
-	__u64 pair = ROWS_WORD(table, n / 2);
+	struct wk_row row = {
+		.pc = word, .cfa = word >> 16, .fp_ra = word >> 24,
+		.cfa_off = word >> 32, .fp_off = word >> 48,
+	};
 
-	return n & 1 ? (__u32)(pair >> 32) : (__u32)pair;
+	return row;
 }
 
-/* The row as its word, 0 (WK_CFA_NONE) outside of the table. */
-static __always_inline __u64 rows_find(const struct wk_file *f, __u64 offset)
+/* The row in force at a file offset. 0; not 0 when the table doesn't reach there. */
+static __always_inline int wk_rows_find(const struct wk_table *t, const void *words, __u64 offset,
+					struct wk_row *ret)
 {
-	__u32 block = (__u32)((offset - f->base) >> WK_BLOCK_SHIFT);
-	__u32 pc = (__u32)offset & (WK_BLOCK - 1), lo, hi;
-	__u64 row;
+	__u64 b = (offset - t->base) >> WK_BLOCK_SHIFT, rows = WK_TABLE_ROWS(t), w, next;
+	__u32 lo, hi, mid, within = offset & (WK_BLOCK - 1);
+	__u16 block_pc = offset - within;
 
-	if (offset < f->base || (offset - f->base) >> WK_BLOCK_SHIFT >= f->blocks)
-		return 0;
-	lo = rows_index(f->id, block);
-	hi = rows_index(f->id, block + 1);
-	/* Row lo was in force when the block began. Those behind it start inside the block, but the
-	 * last may start the next block: then its pc is 0. The answer lies in [lo, hi]. */
-	for (int i = 0; i < ROWS_STEPS && lo < hi; i++) {
-		__u32 mid = lo + (hi - lo + 1) / 2, start;
-
-		start = (__u16)ROWS_WORD(f->id, f->row_word + mid);
-		if (start && start <= pc)
+	if (offset < t->base || b >= t->blocks || WK_ROW_WORD(words, b / 2, &w))
+		return -1;
+	if (b & 1) {
+		if (WK_ROW_WORD(words, b / 2 + 1, &next))
+			return -1;
+		lo = w >> 32;
+		hi = next;
+	} else {
+		lo = w;
+		hi = w >> 32;
+	}
+	/* Row lo is in force when the block starts; the last later one that starts no later than
+	 * offset takes over. */
+	for (int i = 0; i < WK_BLOCK_STEPS && lo < hi; i++) {
+		mid = lo + (hi - lo + 1) / 2;
+		if (WK_ROW_WORD(words, rows + mid, &w))
+			return -1;
+		if ((__u16)((__u16)w - block_pc) <= within)
 			lo = mid;
 		else
 			hi = mid - 1;
 	}
-	row = ROWS_WORD(f->id, f->row_word + lo);
-	return row;
+	if (WK_ROW_WORD(words, rows + lo, &w))
+		return -1;
+	*ret = wk_row_unpack(w);
+	return 0;
+}
+
+/* The full rule of a WK_CFA_SIDE row. 0; not 0 when the table doesn't have it. */
+static __always_inline int wk_rows_side(const struct wk_table *t, const void *words,
+					struct wk_row row, struct wk_side *ret)
+{
+	__u64 n = WK_TABLE_SIDES(t) + (__u64)WK_ROW_SIDE(row) * WK_SIDE_WORDS, w[WK_SIDE_WORDS];
+
+	if (WK_ROW_WORD(words, n, &w[0]) || WK_ROW_WORD(words, n + 1, &w[1]) ||
+	    WK_ROW_WORD(words, n + 2, &w[2]))
+		return -1;
+	__builtin_memcpy(ret, w, sizeof(*ret));
+	return 0;
 }
 
 #endif

@@ -8,11 +8,11 @@
  * Layout, in 64-bit words (one BPF array of exactly this size per file):
  *	u32 index[blocks + 1], padded to a word   index[b] = number of the row in force at the start
  *	                                          of text block b; index[blocks] = rows - 1
- *	struct wk_row rows[rows]                  in order of offset
+ *	struct wk_row rows[rows]                  in order of offset; the last is WK_CFA_NONE
  *	struct wk_side sides[]                    what eight bytes can't say, WK_SIDE_WORDS each
  * Block b covers file offsets [base + b * WK_BLOCK, base + (b+1) * WK_BLOCK). A look-up reads two
- * neighbouring index entries and scans the rows between them: at most WK_BLOCK_ROWS, two or three
- * cache lines (a compiler that would exceed that merges rows and counts it).
+ * neighbouring index entries and searches the rows between them: WK_BLOCK at most, a dozen in
+ * dense code, so two or three cache lines. rows.h is that look-up.
  */
 #ifndef WICK_ROWS_H
 #define WICK_ROWS_H
@@ -22,8 +22,16 @@
 enum {
 	WK_BLOCK_SHIFT = 9,
 	WK_BLOCK = 1 << WK_BLOCK_SHIFT,
-	WK_BLOCK_ROWS = WK_BLOCK,	/* a row starts at a byte: no more fit */
+	WK_BLOCK_STEPS = WK_BLOCK_SHIFT + 1,	/* a row starts at a byte: halvings for WK_BLOCK */
 };
+
+/* How to read one table; travels beside its words. */
+struct wk_table {
+	__u64 base;		/* file offset of block 0, a multiple of WK_BLOCK */
+	__u32 blocks, rows;	/* blocks 0: no rows, every look-up fails */
+};
+#define WK_TABLE_ROWS(t)  (((t)->blocks + 2) / 2)	/* word of rows[0] */
+#define WK_TABLE_SIDES(t) (WK_TABLE_ROWS(t) + (__u64)(t)->rows)
 
 /* How the CFA (DWARF 5 section 6.4: the value of sp before the call) is found. */
 enum wk_cfa {
@@ -33,30 +41,37 @@ enum wk_cfa {
 	WK_CFA_ROOT,	/* return address undefined: outermost frame */
 	WK_CFA_PLT,	/* x86-64 .plt entry: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
 	WK_CFA_SIGNAL,	/* signal trampoline: the interrupted registers lie in the frame at sp */
-	WK_CFA_SIDE,	/* sides[(u16)cfa_off | (u16)fp_off << 16] */
+	WK_CFA_SIDE,	/* sides[WK_ROW_SIDE(row)] */
 	WK_CFA_BAD,	/* CFI says something that no rule here can: stop, don't guess */
 };
 
 enum wk_fp {		/* the caller's frame pointer */
 	WK_FP_SAME,
 	WK_FP_SAVED,	/* *(cfa + 8 * fp_off) */
-	WK_FP_UNDEFINED,/* lost: 0 from here on */
+	WK_FP_UNDEFINED,/* lost: WK_FP_LOST from here on */
 };
+/* No frame pointer, and not zero, which would claim the outermost frame: it is misaligned, so every
+ * later use of it stops. */
+#define WK_FP_LOST 1
 
 enum wk_ra {		/* the return address */
 	WK_RA_CFA,	/* *(cfa - 8): x86-64 */
 	WK_RA_LR,	/* in the link register: arm64 leaf, valid in the sampled or post-signal frame */
 	WK_RA_AFTER_FP,	/* *(cfa + 8 * fp_off + 8): arm64 frame record {x29, x30} */
-	WK_RA_SAVED,	/* *(cfa + 8 * fp_off), frame pointer WK_FP_SAME: arm64 saved x30 alone */
+	WK_RA_SAVED,	/* *(cfa + 8 * fp_off), not with WK_FP_SAVED: arm64 saved x30 alone */
 };
 
 struct wk_row {
-	__u16 pc;	/* start, low WK_BLOCK_SHIFT bits of the file offset */
+	__u16 pc;	/* start, low 16 bits of the file offset: the distance from a block's start
+			 * tells the rows of that block from the first of the next */
 	__u8 cfa;	/* enum wk_cfa */
 	__u8 fp_ra;	/* enum wk_fp | enum wk_ra << 4 */
 	__s16 cfa_off;
 	__s16 fp_off;
 };
+#define WK_ROW_FP(r)	((r).fp_ra & 15)
+#define WK_ROW_RA(r)	((r).fp_ra >> 4)
+#define WK_ROW_SIDE(r)	((__u16)(r).cfa_off | (__u32)(__u16)(r).fp_off << 16)
 
 /* A full rule. Registers are DWARF numbers (psABI: x86-64 7 = rsp, 6 = rbp, 16 = return address;
  * arm64 31 = sp, 29 = fp, 30 = lr). Others than sp and fp are known only in a leaf. */
@@ -75,13 +90,15 @@ enum wk_side_where {
 struct wk_side {
 	__u8 cfa_kind, cfa_reg, cfa_reg2;
 	__u8 fp_where, fp_reg;	/* enum wk_side_where */
-	__u8 ra_where, ra_reg;
-	__u8 pad;
+	__u8 ra_where, ra_reg;	/* AT_CFA, AT_REG or IN_REG */
+	__u8 exact;		/* signal frame of its own making: the pc found was interrupted there,
+				 * it is no return address */
 	__s32 cfa_off, cfa_add;
 	__s32 fp_off, ra_off;
 };
 enum { WK_SIDE_WORDS = 3 };
 
+WK_ASSERT(sizeof(struct wk_table) == 16, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_row) == 8, "a row is one word");
 WK_ASSERT(sizeof(struct wk_side) == 8 * WK_SIDE_WORDS, "a side rule is whole words");
 

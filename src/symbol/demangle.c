@@ -123,6 +123,8 @@ static bool printable(const struct demangle_component *c)
  * the name keeps the rest. */
 static struct demangle_component *simplify(struct demangle_component *c, unsigned int *steps)
 {
+	const char *arguments;
+
 	if (!c || !*steps)
 		return c;
 	--*steps;
@@ -140,6 +142,11 @@ static struct demangle_component *simplify(struct demangle_component *c, unsigne
 	case DEMANGLE_COMPONENT_LOCAL_NAME:
 		c->u.s_binary.left = simplify(c->u.s_binary.left, steps);
 		c->u.s_binary.right = simplify(c->u.s_binary.right, steps);
+		return c;
+	case DEMANGLE_COMPONENT_SUB_STD:	/* text: std::basic_string<char, ...> */
+		arguments = memchr(c->u.s_string.string, '<', (size_t)c->u.s_string.len);
+		if (arguments)
+			c->u.s_string.len = (int)(arguments - c->u.s_string.string);
 		return c;
 	case DEMANGLE_COMPONENT_THUNK:
 	case DEMANGLE_COMPONENT_VIRTUAL_THUNK:

@@ -46,6 +46,9 @@ START_TEST(spellings)
 		{ "_ZN1AcvT_IiEEv", "A::operator int<int>", "A::operator int<int>()" },
 		{ "_ZNSt6vectorIiSaIiEEC2Ev", "std::vector::vector",
 		  "std::vector<int, std::allocator<int> >::vector()" },
+		{ "_ZNSsC2Ev", "std::basic_string::basic_string",
+		  "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
+		  "basic_string()" },
 		{ "_ZN12_GLOBAL__N_13barEv", "(anonymous namespace)::bar",
 		  "(anonymous namespace)::bar()" },
 		{ "_ZThn16_N3Foo3barEv", "non-virtual thunk to Foo::bar",
