@@ -1,249 +1,270 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* step.h - undo one call: from a frame's registers and its row to the caller's registers.
+/* step.h - undoes one call: from the registers of a frame to those of its caller.
  *
- * Pure: reads memory only through WK_READ_USER(dst, len, addr), which the includer defines (0 when
- * all bytes were read). The same text runs in BPF, in the userspace walk of copied stacks, and in
- * unit tests over fake memory, for both architectures (WK_ARCH_ARM64 chooses).
+ * Pure: no maps, no helpers. The kernel's walker, userspace's walker and the tests compile this
+ * text; the one thing they differ in they define before including it:
  *
- * A step that fails returns why and leaves the registers as they were. A step that succeeds moves
- * the CFA strictly towards the stack's base, so that no table, however hostile, makes a loop.
+ *	WK_READ_USER(dst, len, addr)	len bytes of the walked thread's memory; 0, or not 0
+ *
+ *	addr = regs->pc - !regs->exact;		// always inside the instruction being executed
+ *	... the file's row for addr (rows.h) ...
+ *	r = wk_step(regs, row, &side);		// 0: regs is the caller now; else why the walk ends
+ *
+ * A stop leaves pc, sp, fp, lr, exact and leaf as they were, so the caller may try wk_fp_step next.
+ * Steps returning 0 move sp up, strictly, so whatever tables and stack say, a walk ends; the two
+ * exceptions can't repeat by themselves: an arm64 leaf without a frame (its lr is used up) and a
+ * signal frame, which may lead anywhere (alternate stacks). The walker bounds the number of steps.
+ *
+ * Stops: WK_USER_ROOT      outermost frame
+ *	  WK_USER_NO_INFO   no rule for this address
+ *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that is only known in a leaf
+ *	  WK_USER_BAD_FRAME the CFA is misaligned or not above sp; frame pointer likewise
+ *	  WK_USER_FAULT     stack not readable
+ *
+ * Architecture: WK_ARCH_ARM64 when set (by the includer, or here from the target), else x86-64.
+ * Cost: one read of 16 bytes for a usual frame on either, two reads of 8 where the frame pointer
+ * isn't saved beside the return address, one of 136 (x86-64) or 264 (arm64) at a signal.
  */
 #ifndef WICK_BPF_STEP_H
 #define WICK_BPF_STEP_H
 
 #include "wick_rows.h"
 
-#if !defined(WK_ARCH_ARM64) && (defined(__TARGET_ARCH_arm64) || defined(__aarch64__))
-#define WK_ARCH_ARM64 1
+#if !defined(WK_ARCH_ARM64) && !defined(WK_ARCH_X86_64)
+#if defined(__TARGET_ARCH_arm64) || (!defined(__bpf__) && defined(__aarch64__))
+#define WK_ARCH_ARM64
+#else
+#define WK_ARCH_X86_64
+#endif
 #endif
 
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* DWARF register numbers: System V psABI for x86-64, figure 3.36; DWARF for the Arm 64-bit
+ * Architecture, section 4.1. SIGFRAME_*: words of a signal frame from the first saved register. */
+#ifdef WK_ARCH_ARM64
 enum {
-	WK_OK = 0,			/* no outcome yet: the walk goes on; no WK_USER_* is 0 */
-	WK_OTHER_STACK = 64 << 10,	/* bytes: farther below sp is another stack, nearer is an error */
+	WK_REG_FP = 29, WK_REG_LR = 30, WK_REG_SP = 31,
+	WK_GENERAL = 32,	/* x0..x28; 29 to 31 unused: a power of two is a mask */
+	WK_SIGFRAME_WORDS = 33,	/* x0..x30, sp, pc */
 };
+/* arch/arm64/kernel/signal.c, struct rt_sigframe: sp -> siginfo (128 bytes), then ucontext, whose
+ * uc_mcontext follows at 176; in it fault_address, then regs[31], sp, pc (uapi/asm/sigcontext.h). */
+#define WK_SIGFRAME_OFF (128 + 176 + 8)
+#else
+enum {
+	WK_REG_FP = 6, WK_REG_LR = 255, WK_REG_SP = 7,
+	WK_GENERAL = 16,	/* by DWARF number; 6 and 7 unused */
+	WK_SIGFRAME_WORDS = 17,
+};
+/* arch/x86/include/asm/sigframe.h, struct rt_sigframe: pretcode, which the handler's ret has popped,
+ * then ucontext: uc_flags, uc_link, uc_stack (24 bytes), uc_mcontext (uapi/asm/sigcontext.h). */
+#define WK_SIGFRAME_OFF (8 + 8 + 24)
+#endif
 
 struct wk_regs {
 	__u64 pc, sp, fp;
-	__u64 lr;		/* arm64 */
-	__u64 pac_mask;		/* arm64: bits of a return address that hold its signature */
-	__u64 gpr[16];		/* x86-64, by DWARF number; known while leaf */
-	__u32 leaf;		/* the sampled frame, or one that a signal interrupted */
-	__u32 exact;		/* pc is where execution stands; otherwise a return address */
+	__u64 lr;		/* arm64, while leaf */
+	__u64 pac_mask;		/* arm64: bits of a return address that may hold its signature */
+	__u32 exact;		/* pc is where execution stands; 0: a return address, look up pc - 1 */
+	__u32 leaf;		/* general[] and lr are this frame's: sampled, or cut by a signal */
+	__u64 general[WK_GENERAL];
+	__u64 scratch[WK_SIGFRAME_WORDS];
 };
 
-/* pc as a frame and for row look-up: within the instruction being executed. */
-static __always_inline __u64 wk_pc(const struct wk_regs *r)
-{
-	return r->pc - !r->exact;
-}
+/* A rule with the registers filled in. */
+struct wk_rule {
+	__u64 cfa;
+	__u64 fp, ra;		/* values, or addresses to read them from: */
+	__u32 fp_saved, ra_saved;
+	__u32 exact;
+};
 
-static __always_inline __u64 wk_unsign(const struct wk_regs *r, __u64 address)
+/* The value of a register by DWARF number; not 0 when it is unknown in this frame. */
+static __always_inline int wk_reg(const struct wk_regs *r, __u8 n, __u64 *ret)
 {
-	return address & ~r->pac_mask;
-}
-
-/* A register by its DWARF number; false if it isn't known in this frame. */
-static __always_inline int wk_register(const struct wk_regs *r, __u32 number, __u64 *ret)
-{
-#ifdef WK_ARCH_ARM64
-	if (number == 31)
+	if (n == WK_REG_SP)
 		*ret = r->sp;
-	else if (number == 29)
+	else if (n == WK_REG_FP)
 		*ret = r->fp;
-	else if (number == 30 && r->leaf)
+	else if (!r->leaf)
+		return -1;
+	else if (n == WK_REG_LR)
 		*ret = r->lr;
+	else if (n < WK_GENERAL)
+		*ret = r->general[n & (WK_GENERAL - 1)];
 	else
-		return 0;
-#else
-	if (number == 7)
-		*ret = r->sp;
-	else if (number == 6)
-		*ret = r->fp;
-	else if (number < 16 && r->leaf)
-		*ret = r->gpr[number & 15];
-	else
-		return 0;
-#endif
-	return 1;
+		return -1;
+	return 0;
 }
 
-/* The registers that a signal handler's trampoline will restore. x86-64: the return from the
- * handler leaves sp at struct ucontext of struct rt_sigframe (arch/x86/include/asm/sigframe.h), its
- * sigcontext 40 bytes in (uapi/asm/sigcontext.h). arm64: sp at struct rt_sigframe
- * (arch/arm64/kernel/signal.c): 128 bytes of siginfo, then ucontext, whose sigcontext begins 176
- * bytes in with the fault address. */
-static __always_inline enum wk_outcome wk_step_signal(struct wk_regs *r)
+/* Moves to the caller that a rule describes. */
+static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct wk_rule *rule)
 {
-#ifdef WK_ARCH_ARM64
-	__u64 saved[5];	/* x29, x30, sp, pc, pstate */
+	__u64 pair[2] = { rule->fp, rule->ra };
 
-	if (WK_READ_USER(saved, sizeof(saved), r->sp + 128 + 176 + 8 + 29 * 8))
-		return WK_USER_FAULT;
-	r->fp = saved[0];
-	r->lr = saved[1];
-	r->sp = saved[2];
-	r->pc = saved[3];
-#else
-	__u64 saved[17];	/* r8-r15, di, si, bp, bx, dx, ax, cx, sp, ip */
-
-	if (WK_READ_USER(saved, sizeof(saved), r->sp + 40))
-		return WK_USER_FAULT;
-	r->gpr[0] = saved[13];
-	r->gpr[1] = saved[12];
-	r->gpr[2] = saved[14];
-	r->gpr[3] = saved[11];
-	r->gpr[4] = saved[9];
-	r->gpr[5] = saved[8];
-	for (int i = 0; i < 8; i++)
-		r->gpr[8 + i] = saved[i];
-	r->fp = saved[10];
-	r->sp = saved[15];
-	r->pc = saved[16];
-#endif
-	r->leaf = r->exact = 1;
-	return WK_OK;
-}
-
-/* What a register rule of a side rule says; false if it can't be had. */
-static __always_inline enum wk_outcome wk_recover(const struct wk_regs *r, __u32 where, __u32 reg,
-						  __s32 off, __u64 cfa, __u64 same, __u64 *ret)
-{
-	__u64 base = cfa;
-
-	if (where == WK_SAME) {
-		*ret = same;
-		return WK_OK;
-	}
-	if (where == WK_UNDEFINED) {
-		*ret = 0;
-		return WK_OK;
-	}
-	if (where != WK_AT_CFA && !wk_register(r, reg, &base))
-		return WK_USER_BAD_RULE;
-	if (where == WK_IN_REG)
-		*ret = base + (__s64)off;
-	else if (WK_READ_USER(ret, sizeof(*ret), base + (__s64)off))
-		return WK_USER_FAULT;
-	return WK_OK;
-}
-
-static __always_inline enum wk_outcome wk_step_side(struct wk_regs *r, const struct wk_side *s)
-{
-	__u64 cfa, index, fp, ra;
-	enum wk_outcome o;
-
-	if (!wk_register(r, s->cfa_reg, &cfa))
-		return WK_USER_BAD_RULE;
-	cfa += (__s64)s->cfa_off;
-	if (s->cfa_kind == WK_SIDE_INDEX) {
-		if (!wk_register(r, s->cfa_reg2, &index))
-			return WK_USER_BAD_RULE;
-		cfa += index * 8;
-	}
-	if (s->cfa_kind != WK_SIDE_REG) {
-		if (WK_READ_USER(&cfa, sizeof(cfa), cfa))
-			return WK_USER_FAULT;
-		cfa += (__s64)s->cfa_add;
-	}
-	if (s->ra_where == WK_UNDEFINED)
-		return WK_USER_ROOT;
-	if (cfa & 7 || (cfa <= r->sp && !r->leaf))
+	if (rule->cfa & 7)
 		return WK_USER_BAD_FRAME;
-	o = wk_recover(r, s->fp_where, s->fp_reg, s->fp_off, cfa, r->fp, &fp);
-	if (o)
-		return o;
-	o = wk_recover(r, s->ra_where, s->ra_reg, s->ra_off, cfa, r->lr, &ra);
-	if (o)
-		return o;
-	r->sp = cfa;
-	r->fp = fp;
-	r->pc = wk_unsign(r, ra);
-	r->leaf = r->exact = 0;
-	return WK_OK;
-}
-
-/* The return address and frame pointer of the usual rules. */
-static __always_inline enum wk_outcome wk_step_saved(struct wk_regs *r, struct wk_row row, __u64 cfa)
-{
-	__u32 fp_rule = row.fp_ra & 15, ra_rule = row.fp_ra >> 4;
-	__u64 fp = r->fp, ra, slot = cfa + 8 * (__s64)row.fp_off;
-
-	if (ra_rule == WK_RA_LR) {
-		if (!r->leaf)	/* somebody has called since: it holds his return address */
-			return WK_USER_BAD_RULE;
-		ra = r->lr;
+	/* Only a return address that isn't on the stack can leave the stack as it is. */
+	if (rule->cfa < r->sp || (rule->cfa == r->sp && (rule->ra_saved || !r->leaf)))
+		return WK_USER_BAD_FRAME;
+	if (rule->fp_saved && rule->ra_saved && rule->ra == rule->fp + 8) {
+		if (WK_READ_USER(pair, sizeof(pair), rule->fp))
+			return WK_USER_FAULT;
 	} else {
-		__u64 at = ra_rule == WK_RA_CFA ? cfa - 8 : ra_rule == WK_RA_AFTER_FP ? slot + 8 : slot;
-
-		if (WK_READ_USER(&ra, sizeof(ra), at))
+		if (rule->ra_saved && WK_READ_USER(&pair[1], sizeof(pair[1]), rule->ra))
+			return WK_USER_FAULT;
+		if (rule->fp_saved && WK_READ_USER(&pair[0], sizeof(pair[0]), rule->fp))
 			return WK_USER_FAULT;
 	}
-	if (fp_rule == WK_FP_UNDEFINED)
-		fp = 0;
-	else if (fp_rule == WK_FP_SAVED && WK_READ_USER(&fp, sizeof(fp), slot))
-		return WK_USER_FAULT;
-	r->sp = cfa;
-	r->fp = fp;
-	r->pc = wk_unsign(r, ra);
-	r->leaf = r->exact = 0;
-	return WK_OK;
+#ifdef WK_ARCH_ARM64
+	pair[1] &= ~r->pac_mask;
+#endif
+	if (!pair[1])	/* clone, makecontext and bare entry code leave 0 above the first frame */
+		return WK_USER_ROOT;
+	r->pc = pair[1];
+	r->sp = rule->cfa;
+	r->fp = pair[0];
+	r->exact = rule->exact;
+	r->leaf = 0;
+	return 0;
 }
 
-/* Undoes one call by its row; side is the row's side rule when row.cfa is WK_CFA_SIDE. WK_OK: r is
- * the caller's. */
+/* At a signal trampoline: back to where the kernel interrupted the thread. */
+static __always_inline enum wk_outcome wk_signal_step(struct wk_regs *r)
+{
+	const __u64 *s = r->scratch;
+
+	if (WK_READ_USER(r->scratch, sizeof(r->scratch), r->sp + WK_SIGFRAME_OFF))
+		return WK_USER_FAULT;
+#ifdef WK_ARCH_ARM64
+	if (!s[32])
+		return WK_USER_ROOT;
+	__builtin_memcpy(r->general, s, 29 * sizeof(*s));
+	r->fp = s[29];
+	r->lr = s[30];
+	r->sp = s[31];
+	r->pc = s[32];
+#else
+	/* r8..r15 di si bp bx dx ax cx sp ip */
+	if (!s[16])
+		return WK_USER_ROOT;
+	r->general[0] = s[13];
+	r->general[1] = s[12];
+	r->general[2] = s[14];
+	r->general[3] = s[11];
+	r->general[4] = s[9];
+	r->general[5] = s[8];
+	__builtin_memcpy(&r->general[8], s, 8 * sizeof(*s));
+	r->fp = s[10];
+	r->sp = s[15];
+	r->pc = s[16];
+#endif
+	r->exact = 1;
+	r->leaf = 1;
+	return 0;
+}
+
+static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, const struct wk_side *side)
+{
+	struct wk_rule rule = { .fp = r->fp, .exact = side->exact };
+	__u64 base, index = 0;
+
+	if (wk_reg(r, side->cfa_reg, &base))
+		return WK_USER_BAD_RULE;
+	if (side->cfa_kind == WK_SIDE_INDEX && wk_reg(r, side->cfa_reg2, &index))
+		return WK_USER_BAD_RULE;
+	rule.cfa = base + index * 8 + side->cfa_off;
+	if (side->cfa_kind != WK_SIDE_REG) {
+		if (WK_READ_USER(&base, sizeof(base), rule.cfa))
+			return WK_USER_FAULT;
+		rule.cfa = base + side->cfa_add;
+	}
+	if (side->ra_where == WK_AT_CFA)
+		rule.ra = rule.cfa;
+	else if (wk_reg(r, side->ra_reg, &rule.ra))
+		return WK_USER_BAD_RULE;
+	rule.ra_saved = side->ra_where != WK_IN_REG;
+	if (rule.ra_saved)
+		rule.ra += side->ra_off;
+	if (side->fp_where == WK_UNDEFINED) {
+		rule.fp = WK_FP_LOST;
+	} else if (side->fp_where != WK_SAME) {
+		if (side->fp_where == WK_AT_CFA)
+			rule.fp = rule.cfa;
+		else if (wk_reg(r, side->fp_reg, &rule.fp))
+			return WK_USER_BAD_RULE;
+		rule.fp_saved = side->fp_where != WK_IN_REG;
+		if (rule.fp_saved)
+			rule.fp += side->fp_off;
+	}
+	return wk_move(r, &rule);
+}
+
+/* side is read only when row.cfa is WK_CFA_SIDE. */
 static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row row,
 					       const struct wk_side *side)
 {
-	__u64 cfa;
+	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp };
+	__u64 fp_at;
 
-	switch (row.cfa) {
-	case WK_CFA_SP:
-		cfa = r->sp + 8 * (__s64)row.cfa_off;
-		break;
-	case WK_CFA_FP:
-		cfa = r->fp + 8 * (__s64)row.cfa_off;
-		break;
-	case WK_CFA_PLT:
-		cfa = r->sp + 8 + ((wk_pc(r) & 15) >= (__u64)row.cfa_off ? 8 : 0);
-		break;
-	case WK_CFA_ROOT:
-		return WK_USER_ROOT;
-	case WK_CFA_SIGNAL:
-		return wk_step_signal(r);
-	case WK_CFA_SIDE:
-		return wk_step_side(r, side);
-	case WK_CFA_NONE:
+	if (row.cfa == WK_CFA_NONE)
 		return WK_USER_NO_INFO;
-	default:
+	if (row.cfa == WK_CFA_ROOT)
+		return WK_USER_ROOT;
+	if (row.cfa == WK_CFA_SIGNAL)
+		return wk_signal_step(r);
+	if (row.cfa == WK_CFA_SIDE)
+		return wk_side_step(r, side);
+	if (row.cfa == WK_CFA_SP)
+		rule.cfa += 8 * (__s64)row.cfa_off;
+	else if (row.cfa == WK_CFA_FP)
+		rule.cfa = r->fp + 8 * (__s64)row.cfa_off;
+	else if (row.cfa == WK_CFA_PLT)
+		rule.cfa += (r->pc & 15) >= (__u64)row.cfa_off ? 16 : 8;
+	else
 		return WK_USER_BAD_RULE;
+
+	fp_at = rule.cfa + 8 * (__s64)row.fp_off;
+	if (WK_ROW_FP(row) == WK_FP_SAVED) {
+		rule.fp = fp_at;
+		rule.fp_saved = 1;
+	} else if (WK_ROW_FP(row) == WK_FP_UNDEFINED) {
+		rule.fp = WK_FP_LOST;
 	}
-	/* an arm64 leaf without a frame has its caller's sp */
-	if (cfa & 7 || cfa < r->sp || (cfa == r->sp && !r->leaf))
-		return WK_USER_BAD_FRAME;
-	return wk_step_saved(r, row, cfa);
+	rule.ra_saved = 1;
+#ifdef WK_ARCH_ARM64
+	if (WK_ROW_RA(row) == WK_RA_LR) {
+		if (!r->leaf)	/* lr is the callee's return address by now: this very frame */
+			return WK_USER_BAD_RULE;
+		rule.ra = r->lr;
+		rule.ra_saved = 0;
+	} else {
+		rule.ra = WK_ROW_RA(row) == WK_RA_AFTER_FP ? fp_at + 8 : fp_at;
+	}
+#else
+	rule.ra = rule.cfa - 8;
+#endif
+	return wk_move(r, &rule);
 }
 
-/* Undoes one call by the frame pointer: {saved frame pointer, return address} lies where it points
- * (x86-64 psABI 3.2.2, AAPCS64 6.4.6). A zero frame pointer marks the outermost frame. A frame that
- * doesn't lie above sp belongs to another stack (a coroutine's, Go's g0): believed, as the frame
- * count bounds the walk, if it is far away rather than just below. */
-static __always_inline enum wk_outcome wk_step_fp(struct wk_regs *r)
+/* By the frame record {saved frame pointer, return address} that fp points to: code without tables
+ * that keeps frame pointers (JIT, Go). fp 0 marks the outermost frame (x86-64 psABI 3.4.1, AAPCS64
+ * 6.4.6). The saved frame pointer isn't judged here: the caller may have tables and use the register
+ * for other things. Whoever needs it next finds out: it must be aligned and not below sp. */
+static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r)
 {
-	__u64 frame[2];
+	struct wk_rule rule = {
+		.cfa = r->fp + 16, .fp = r->fp, .ra = r->fp + 8, .fp_saved = 1, .ra_saved = 1,
+	};
 
 	if (!r->fp)
 		return WK_USER_ROOT;
-	if (r->fp & 7 || (r->fp < r->sp && r->sp - r->fp < WK_OTHER_STACK))
+	if (r->fp < r->sp || rule.cfa < r->fp)
 		return WK_USER_BAD_FRAME;
-	if (WK_READ_USER(frame, sizeof(frame), r->fp))
-		return WK_USER_FAULT;
-	if (!frame[1])
-		return WK_USER_ROOT;
-	r->sp = r->fp + sizeof(frame);
-	r->fp = frame[0];
-	r->pc = wk_unsign(r, frame[1]);
-	r->leaf = r->exact = 0;
-	return WK_OK;
+	return wk_move(r, &rule);
 }
 
 #endif

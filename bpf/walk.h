@@ -259,34 +259,32 @@ static __always_inline struct vma_entry *vma_of(struct walk *w, u64 addr)
 	return n < VMA_CACHE ? &w->vmas[BOUND(n, VMA_CACHE)] : NULL;
 }
 
-static __noinline u64 table_word(u32 table, u32 n)
+/* Word n of table `id`: rows.h's reader; "words" is the id. */
+static __noinline int table_word(u32 id, u64 n, u64 *ret)
 {
 	u32 line = n / 8;
-	void *rows = bpf_map_lookup_elem(&tables, &table);
+	void *rows = bpf_map_lookup_elem(&tables, &id);
 	u64 *words = rows ? bpf_map_lookup_elem(rows, &line) : NULL;
 
-	return words ? words[n & 7] : 0;
+	if (!words)
+		return -1;
+	*ret = words[n & 7];
+	return 0;
 }
-#define ROWS_WORD(table, n) table_word(table, n)
+#define WK_ROW_WORD(words, n, dst) table_word((u32)(u64)(words), n, dst)
 #include "rows.h"
 
-/* The rule of the frame at pc; its side rule goes to w->side. */
-static __always_inline struct wk_row find_row(struct walk *w, const struct wk_file *f, u64 offset)
+/* The rule of the frame at a file offset; its side rule goes to w->side. 0, or a stop. */
+static __always_inline u32 find_row(struct walk *w, const struct wk_file *f, u64 offset,
+				    struct wk_row *ret)
 {
-	union {
-		u64 word;
-		struct wk_row row;
-	} u = { .word = rows_find(f, offset) };
-	u64 *side = (void *)&w->side;
+	const void *words = (void *)(u64)f->id;
 
-	if (u.row.cfa == WK_CFA_SIDE) {
-		u32 n = f->side_word +
-			((u16)u.row.cfa_off | (u32)(u16)u.row.fp_off << 16) * WK_SIDE_WORDS;
-
-		for (u32 i = 0; i < WK_SIDE_WORDS; i++)
-			side[i] = table_word(f->id, n + i);
-	}
-	return u.row;
+	if (wk_rows_find(&f->table, words, offset, ret))
+		return WK_USER_NO_INFO;
+	if (ret->cfa == WK_CFA_SIDE && wk_rows_side(&f->table, words, *ret, &w->side))
+		return WK_USER_INTERNAL;
+	return 0;
 }
 
 static __always_inline void push_frame(struct walk *w, u64 frame)

@@ -14,6 +14,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "wick_abi.h"
+#include "wick_file.h"
 
 #define WK_READ_USER(dst, len, addr) bpf_probe_read_user(dst, len, (void *)(addr))
 #include "step.h"
@@ -126,20 +127,20 @@ static __always_inline u32 saved_registers(struct walk *w, struct task_struct *t
 	w->regs.pc = regs.ip;
 	w->regs.sp = regs.sp;
 	w->regs.fp = regs.bp;
-	w->regs.gpr[0] = regs.ax;
-	w->regs.gpr[1] = regs.dx;
-	w->regs.gpr[2] = regs.cx;
-	w->regs.gpr[3] = regs.bx;
-	w->regs.gpr[4] = regs.si;
-	w->regs.gpr[5] = regs.di;
-	w->regs.gpr[8] = regs.r8;
-	w->regs.gpr[9] = regs.r9;
-	w->regs.gpr[10] = regs.r10;
-	w->regs.gpr[11] = regs.r11;
-	w->regs.gpr[12] = regs.r12;
-	w->regs.gpr[13] = regs.r13;
-	w->regs.gpr[14] = regs.r14;
-	w->regs.gpr[15] = regs.r15;
+	w->regs.general[0] = regs.ax;
+	w->regs.general[1] = regs.dx;
+	w->regs.general[2] = regs.cx;
+	w->regs.general[3] = regs.bx;
+	w->regs.general[4] = regs.si;
+	w->regs.general[5] = regs.di;
+	w->regs.general[8] = regs.r8;
+	w->regs.general[9] = regs.r9;
+	w->regs.general[10] = regs.r10;
+	w->regs.general[11] = regs.r11;
+	w->regs.general[12] = regs.r12;
+	w->regs.general[13] = regs.r13;
+	w->regs.general[14] = regs.r14;
+	w->regs.general[15] = regs.r15;
 	mode = regs.cs;
 	nr = regs.orig_ax;
 	w->in_exec = nr == 59 || nr == 322;	/* execve, execveat */
@@ -160,20 +161,20 @@ static __always_inline void context_registers(void *ctx, struct wk_regs *r)
 	r->lr = CTX_READ(ctx, 240);
 #else
 	/* struct pt_regs to DWARF numbers (psABI figure 3.36) */
-	r->gpr[0] = CTX_READ(ctx, 80);
-	r->gpr[1] = CTX_READ(ctx, 96);
-	r->gpr[2] = CTX_READ(ctx, 88);
-	r->gpr[3] = CTX_READ(ctx, 40);
-	r->gpr[4] = CTX_READ(ctx, 104);
-	r->gpr[5] = CTX_READ(ctx, 112);
-	r->gpr[8] = CTX_READ(ctx, 72);
-	r->gpr[9] = CTX_READ(ctx, 64);
-	r->gpr[10] = CTX_READ(ctx, 56);
-	r->gpr[11] = CTX_READ(ctx, 48);
-	r->gpr[12] = CTX_READ(ctx, 24);
-	r->gpr[13] = CTX_READ(ctx, 16);
-	r->gpr[14] = CTX_READ(ctx, 8);
-	r->gpr[15] = CTX_READ(ctx, 0);
+	r->general[0] = CTX_READ(ctx, 80);
+	r->general[1] = CTX_READ(ctx, 96);
+	r->general[2] = CTX_READ(ctx, 88);
+	r->general[3] = CTX_READ(ctx, 40);
+	r->general[4] = CTX_READ(ctx, 104);
+	r->general[5] = CTX_READ(ctx, 112);
+	r->general[8] = CTX_READ(ctx, 72);
+	r->general[9] = CTX_READ(ctx, 64);
+	r->general[10] = CTX_READ(ctx, 56);
+	r->general[11] = CTX_READ(ctx, 48);
+	r->general[12] = CTX_READ(ctx, 24);
+	r->general[13] = CTX_READ(ctx, 16);
+	r->general[14] = CTX_READ(ctx, 8);
+	r->general[15] = CTX_READ(ctx, 0);
 #endif
 }
 
@@ -232,10 +233,11 @@ __noinline u32 walk_frame(void)
 	struct vma_entry *v;
 	struct wk_row row;
 	u64 addr;
+	u32 r;
 
 	if (!w)
 		return WK_USER_INTERNAL;
-	addr = wk_pc(&w->regs);
+	addr = w->regs.pc - !w->regs.exact;
 	v = vma_of(w, addr);
 	if (!v || !v->exec) {
 		if (!w->nr_user)	/* keep the leaf, whatever it is */
@@ -248,11 +250,13 @@ __noinline u32 walk_frame(void)
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
 	if (v->file.rows == WK_ROWS_HERE) {
-		row = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start));
-		if (row.cfa != WK_CFA_NONE)
-			return wk_step(&w->regs, row, &w->side);
+		r = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start), &row);
+		if (!r)
+			r = wk_step(&w->regs, row, &w->side);
+		if (r != WK_USER_NO_INFO)
+			return r;
 	}
-	return wk_step_fp(&w->regs);
+	return wk_fp_step(&w->regs);
 }
 
 SEC("perf_event")

@@ -186,23 +186,6 @@ struct wk_file_key {		/* one version of one file: a rewrite in place changes the
 	__u32 generation;
 };
 
-/* What BPF knows of a file: the value under its key. Userspace replaces it when the rows are in. */
-enum wk_rows_state {
-	WK_ROWS_COMING,		/* being compiled, or nobody compiles */
-	WK_ROWS_HERE,		/* tables[id] holds them */
-	WK_ROWS_NONE,		/* the file has no unwind information: frame pointers */
-};
-
-struct wk_file {
-	__u32 id;
-	__u32 rows;		/* enum wk_rows_state */
-	__u64 base;		/* file offset of text block 0 (wick_rows.h) */
-	__u32 blocks;
-	__u32 row_word;		/* index of the first row in the table's words */
-	__u32 side_word;	/* of the first side rule */
-	__u32 pad;
-};
-
 /* Event ring. Each record starts with its type. */
 enum wk_event_type {
 	WK_EVENT_FILE = 1,	/* struct wk_file_event */
@@ -264,7 +247,6 @@ WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
-WK_ASSERT(sizeof(struct wk_file) == 32, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_config) == 88, "no hidden padding");
 WK_ASSERT((WK_ROOT_FRAMES & (WK_ROOT_FRAMES - 1)) == 0, "ring index is a mask");

@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 #include "kernel/event.h"
-#include "wick_abi.h"
+#include "wick_file.h"
 
 struct sampler;
 
@@ -80,8 +80,8 @@ int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h)
 void sampler_forget_file(struct sampler *s, const struct wk_file_key *key);
 
 /* Gives BPF the unwind rows of a file (words as wick_rows.h lays them out; copied), or says that it
- * has none (words NULL): frame pointers then. At once in force. f->id and the layout fields are the
- * caller's; rows is set here. -ENOMEM, -E2BIG (over 4 GiB), -errno of the bpf calls. */
+ * has none (words NULL): frame pointers then. At once in force. f->id and f->table are the caller's;
+ * f->rows is set here. -ENOMEM, -E2BIG (over 4 GiB), -errno of the bpf calls. */
 int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key,
 				const struct wk_file *f, const uint64_t *words, size_t n);
 /* Takes the rows away again: the file's frames are walked as if they were still coming. */
