@@ -87,7 +87,7 @@ struct {
 	__type(value, struct wk_target);
 } targets SEC(".maps");
 
-enum { PROG_WALK, PROG_STORE, PROG_MAX };
+enum { PROG_WALK, PROG_STORE, PROG_CAPTURE, PROG_MAX };
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, PROG_MAX);

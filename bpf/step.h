@@ -38,10 +38,6 @@
 #endif
 #endif
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
 /* DWARF register numbers: System V psABI for x86-64, figure 3.36; DWARF for the Arm 64-bit
  * Architecture, section 4.1. SIGFRAME_*: words of a signal frame from the first saved register. */
 #ifdef WK_ARCH_ARM64

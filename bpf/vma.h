@@ -22,7 +22,9 @@ enum {
 	RB_DEPTH = 40,		/* 20,000 VMAs make 25 */
 };
 
-static __noinline u64 rb_find(u64 mm, u64 addr)
+/* Both trees: the VMA whose range holds addr, 0 if none does; *ret_last is then the last address
+ * before the next VMA (or ~0), so that a caller can go through all of them. */
+static __noinline u64 rb_find(u64 mm, u64 addr, u64 *ret_last)
 {
 	struct rb_node___rb *n = BPF_CORE_READ((struct mm_struct___rb *)mm, mm_rb.rb_node);
 	const u64 off = bpf_core_field_offset(struct vm_area_struct___rb, vm_rb);
@@ -35,13 +37,15 @@ static __noinline u64 rb_find(u64 mm, u64 addr)
 			return 0;
 		if (addr >= range[0] && addr < range[1])
 			return (u64)v;
+		if (addr < range[0])
+			*ret_last = range[0] - 1;
 		if (bpf_core_read(&n, sizeof(n), addr < range[0] ? &n->rb_left : &n->rb_right))
 			return 0;
 	}
 	return 0;
 }
 
-static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt)
+static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
 {
 	u64 entry = (u64)BPF_CORE_READ((struct mm_struct *)mm, mm_mt.ma_root);
 
@@ -76,12 +80,16 @@ static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt)
 			for (slot = 0; slot < 9; slot++)
 				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
 					break;
+			if (slot < 9 && n[1 + slot])
+				*ret_last = n[1 + slot];
 			if (bpf_core_read(&entry, sizeof(entry), &a->slot[slot]))
 				return 0;
 		} else {
 			for (slot = 0; slot < 15; slot++)
 				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
 					break;
+			if (slot < 15 && n[1 + slot])
+				*ret_last = n[1 + slot];
 			if (bpf_core_read(&entry, sizeof(entry), &r->slot[slot]))
 				return 0;
 		}
@@ -94,9 +102,23 @@ static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt)
 /* Global: verified once, however often it is called. Scalars only, for 5.10. */
 __noinline u64 vma_find(u64 mm, u64 addr, u32 alt)
 {
+	u64 last = ~0ULL;
+
 	if (bpf_core_field_exists(struct mm_struct, mm_mt))
-		return maple_find(mm, addr, alt);
-	return rb_find(mm, addr);
+		return maple_find(mm, addr, alt, &last);
+	return rb_find(mm, addr, &last);
+}
+
+/* The last address before the next VMA, for an addr that none holds. */
+__noinline u64 vma_gap_end(u64 mm, u64 addr)
+{
+	u64 last = ~0ULL;
+
+	if (bpf_core_field_exists(struct mm_struct, mm_mt))
+		maple_find(mm, addr, 0, &last);
+	else
+		rb_find(mm, addr, &last);
+	return last;
 }
 
 #endif

@@ -31,6 +31,8 @@ struct walk {
 	u32 calls;
 	u32 nr_vmas;
 	u32 in_exec;
+	u32 no_capture;	/* it was tried; on with frame pointers */
+	u64 scan;	/* address that capture_next() has come to */
 	struct vma_entry vmas[VMA_CACHE];
 	struct wk_file_event event;
 	u64 kernel[WK_KERNEL_FRAMES + 1];

@@ -4,6 +4,7 @@
  *	wick_tick   filter, kernel stack, user registers ──tail call──►
  *	wick_walk   WALK_STEP frames of the user stack ──itself until the root──►
  *	wick_store  stacks and count into this CPU's region
+ *	wick_capture instead, when rows are missing that are being compiled: copies the stack
  *
  * Every tick ends in exactly one counter (enum wk_outcome); no path returns in silence.
  */
@@ -24,6 +25,7 @@
 #include "vma.h"
 #include "walk.h"
 #include "store.h"
+#include "capture.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -210,6 +212,7 @@ int wick_tick(void *ctx)
 		return 0;
 	}
 	w->nr_kernel = w->nr_user = w->nr_vmas = w->calls = 0;
+	w->no_capture = !cfg.capture;
 	if (!MODE_IS_USER(mode))
 		kernel_stack(ctx, w);
 	if (!w->sample.global_pid && !cfg.keep_idle && is_idle_loop(w)) {
@@ -225,6 +228,9 @@ int wick_tick(void *ctx)
 	count(WK_LOST_INTERNAL);
 	return 0;
 }
+
+/* Not an outcome: the rows of the file at hand are being compiled. */
+enum { WALK_CAPTURE = WK_OUTCOME_MAX };
 
 /* One frame: names pc, then finds the caller. 0 to go on, else the stack's outcome. */
 __noinline u32 walk_frame(void)
@@ -246,6 +252,8 @@ __noinline u32 walk_frame(void)
 			return WK_USER_EXEC;
 		return v ? WK_USER_NOT_EXECUTABLE : WK_USER_NO_MAPPING;
 	}
+	if (v->file.rows == WK_ROWS_COMING && v->file.id && !w->no_capture)
+		return WALK_CAPTURE;	/* this frame is pushed when the walk goes on */
 	push_frame(w, v->frame + (addr - v->start));
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
@@ -273,9 +281,29 @@ int wick_walk(void *ctx)
 		r = walk_frame();
 	if (!r && ++w->calls >= WALK_CALLS)
 		r = WK_USER_DEPTH;
-	if (r)
+	if (r && r != WALK_CAPTURE)
 		w->sample.user_outcome = r;
-	bpf_tail_call(ctx, &programs, r ? PROG_STORE : PROG_WALK);
+	bpf_tail_call(ctx, &programs, r == WALK_CAPTURE ? PROG_CAPTURE : r ? PROG_STORE : PROG_WALK);
+	count(WK_LOST_INTERNAL);
+	return 0;
+}
+
+SEC("perf_event")
+int wick_capture(void *ctx)
+{
+	struct walk *w = this_walk();
+
+	if (w && !w->no_capture) {
+		w->sample.count = 1;
+		w->sample.weight = CTX_READ(ctx, CTX_PERIOD);
+		if (capture_walk(w)) {
+			count(WK_RECORDED);
+			count(WK_NOTE_CAPTURED);
+			return 0;
+		}
+		w->no_capture = 1;
+	}
+	bpf_tail_call(ctx, &programs, PROG_WALK);
 	count(WK_LOST_INTERNAL);
 	return 0;
 }

@@ -55,7 +55,9 @@
 	X(WK_CUT, "middle_cut", "middle of the stack left out")                                    \
 	X(WK_NOTE_FILES_FULL, "file_table_full", "file table full, frames kept as addresses")      \
 	X(WK_NOTE_RING_FULL, "ring_full", "event ring full")                                       \
-	X(WK_NOTE_TREE_MISS, "vma_retry", "mapping look-up repeated")
+	X(WK_NOTE_TREE_MISS, "vma_retry", "mapping look-up repeated")                              \
+	X(WK_NOTE_CAPTURED, "captured", "stack copied until its unwind rows are there")            \
+	X(WK_NOTE_CAPTURE_FULL, "capture_full", "no room to copy a stack, frame pointers used")
 
 enum wk_outcome {
 #define WK_ENUM(constant, label, text) constant,
@@ -207,6 +209,34 @@ struct wk_file_event {
 	char path[WK_PATH_BYTES];/* names from the file up to its file system's root, each with a NUL */
 };
 
+/* ---- copied stacks --------------------------------------------------------------------------
+ *
+ * A walk that meets a file whose unwind rows are still being compiled is not given up: what is
+ * needed to go on is copied to the capture ring, and userspace walks on by the same step functions
+ * once the rows are there. Such a tick counts as recorded; its USER_* outcome is userspace's to add.
+ */
+enum {
+	WK_CAPTURE_VMAS = 64,		/* executable mappings; a process that has more is cut there */
+	WK_CAPTURE_FRAMES = 64,		/* walked before the capture; deeper ones aren't captured */
+	WK_CAPTURE_STACK = 64 << 10,	/* bytes from sp upwards, at most to the end of its mapping */
+};
+
+struct wk_capture_vma {
+	__u64 start, end;
+	__u64 frame;			/* frame word of start, as in struct wk_sample's stacks */
+};
+
+struct wk_capture {
+	struct wk_sample sample;	/* without stacks and outcome */
+	__u64 regs[20];			/* pc, sp, fp, lr, then 16 general registers by DWARF number */
+	__u32 exact, leaf;		/* as in struct wk_regs */
+	__u32 nr_kernel, nr_user, nr_vmas, stack_bytes;
+	__u64 kernel[WK_KERNEL_FRAMES + 1];
+	__u64 user[WK_CAPTURE_FRAMES];
+	struct wk_capture_vma vmas[WK_CAPTURE_VMAS];
+	__u8 stack[WK_CAPTURE_STACK];	/* the record ends after stack_bytes */
+};
+
 /* ---- selection ------------------------------------------------------------------------------ */
 
 /* Map value; the key is a process id (-p) or thread id (-t) of wick's pid namespace. */
@@ -233,8 +263,11 @@ struct wk_config {
 	__u8 by_pid, by_tid;	/* look wick's targets up by process, by thread; neither: all */
 	__u8 keep_tid;		/* samples of threads are told apart by id, not just by name */
 	__u8 keep_idle;
+	__u8 capture;		/* somebody compiles rows and reads the capture ring */
+	__u8 pad[3];
 	__u32 thread_size;	/* kernel stack bytes, where bpf_task_pt_regs is missing */
 	__u32 page_shift;	/* log2 of the page size */
+	__u32 pad2;
 };
 
 WK_ASSERT(sizeof(struct wk_entry) == 8, "an entry's head is one word");
@@ -247,8 +280,10 @@ WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
+WK_ASSERT(WK_OFFSET(wk_capture, kernel) == 88 + 160 + 24, "no hidden padding");
+WK_ASSERT(WK_OFFSET(wk_capture, stack) % 8 == 0, "the copied stack is aligned");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
-WK_ASSERT(sizeof(struct wk_config) == 88, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_config) == 96, "no hidden padding");
 WK_ASSERT((WK_ROOT_FRAMES & (WK_ROOT_FRAMES - 1)) == 0, "ring index is a mask");
 WK_ASSERT(WK_OUTCOME_MAX <= 64, "fits one counter array");
 

@@ -23,7 +23,7 @@ struct options {
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
 	uint32_t freq, format, demangle, max_files, top;
-	uint64_t duration, window_bytes;
+	uint64_t duration, window_bytes, unwind_bytes;
 	struct str_list push, labels;
 };
 
@@ -64,6 +64,8 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "window-bytes", "BYTES",
 	  "stack window of a CPU, two of each; by default chosen by the frequency",
 	  OPT(window_bytes), .min = SAMPLER_WINDOW_MIN, .max = SAMPLER_WINDOW_MAX },
+	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", "memory of unwind tables, of all files together",
+	  OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30, .def = "16M" },
 	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
 	  .max = SAMPLER_FILES_MAX, .def = "4096" },
 	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
@@ -269,7 +271,7 @@ static int prepare(struct record *r, struct err *e)
 		find_range(r->kallsyms, "__softirqentry_text_start", "__softirqentry_text_end",
 			   &so.softirq_text);
 	}
-	return recorder_new(&so, &r->rec, e);
+	return recorder_new(&so, o->unwind_bytes, &r->rec, e);
 }
 
 static int open_signals(struct record *r, struct err *e)

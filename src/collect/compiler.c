@@ -35,7 +35,7 @@ static void compile(const struct job *j, struct compiled *ret)
 	*ret = (struct compiled){ .id = j->id };
 	ret->error = elf_open_fd(j->fd, &elf, NULL);
 	if (!ret->error)
-		ret->error = unwtab_compile(elf, NULL, &ret->table);
+		ret->error = unwtab_compile(elf, NULL, &UNWTAB_LIMITS_DEFAULT, &ret->table);
 }
 
 /* The most wanted job; the lock is held and there is one. */

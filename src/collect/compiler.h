@@ -7,7 +7,7 @@
  *	while (compiler_take(c, &done))		// finished ones; the caller owns done.table
  *
  * One thread at the lowest priority (nice 19), so that it takes what is left over. It only reads
- * files and its own queue. compiler_free waits for the file at hand (at most COMPILER_FILE_SECONDS).
+ * files and its own queue. compiler_free waits for the file at hand.
  */
 #ifndef WICK_COMPILER_H
 #define WICK_COMPILER_H
@@ -19,7 +19,7 @@ struct unwtab;
 
 struct compiled {
 	uint32_t id;
-	int error;		/* -ENODATA: the file has no unwind information; others: broken */
+	int error;		/* -ENOENT: the file has no unwind information; others: broken */
 	struct unwtab *table;	/* NULL on error */
 };
 

@@ -32,7 +32,8 @@ static uint32_t descriptors(void)
 					    (uint32_t)l.rlim_cur / 2;
 }
 
-int recorder_new(const struct sampler_options *o, struct recorder **ret, struct err *e)
+int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct recorder **ret,
+		 struct err *e)
 {
 	cleanup(recorder_cleanup) struct recorder *rec = calloc(1, sizeof(*rec));
 	int r;
@@ -46,6 +47,11 @@ int recorder_new(const struct sampler_options *o, struct recorder **ret, struct 
 	r = sampler_open(o, &rec->sampler, e);
 	if (r)
 		return r;
+	r = unwinder_new(rec->sampler, rec->files, rows_bytes ? rows_bytes : UNWINDER_ROWS_BYTES,
+			 &rec->unwinder);
+	if (r)
+		return err_set(e, r, "can't start the thread that compiles unwind tables: %s",
+			       strerror(-r));
 	*ret = take(rec);
 	return 0;
 }
@@ -54,6 +60,7 @@ void recorder_free(struct recorder *rec)
 {
 	if (!rec)
 		return;
+	unwinder_free(rec->unwinder);
 	sampler_free(rec->sampler);
 	files_free(rec->files);
 	samples_free(&rec->samples);
@@ -69,7 +76,14 @@ static int on_file(void *ctx, const struct wk_file_event *event)
 	/* Perhaps the next process that runs it lives long enough. */
 	if (!r && f->fd < 0 && f->open_error != -EMFILE)
 		sampler_forget_file(rec->sampler, &event->key);
-	return r;
+	return r ? r : unwinder_file(rec->unwinder, event->id);
+}
+
+static int on_capture(void *ctx, const struct wk_capture *c, size_t size)
+{
+	struct recorder *rec = ctx;
+
+	return unwinder_capture(rec->unwinder, c, size);
 }
 
 static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
@@ -77,26 +91,47 @@ static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *
 {
 	struct recorder *rec = ctx;
 
+	for (size_t i = 0; i < nuser; i++)
+		unwinder_used(rec->unwinder, user[i], sample->count);
 	return samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
+}
+
+static struct sampler_handler handler(struct recorder *rec)
+{
+	return (struct sampler_handler){
+		.ctx = rec, .file = on_file, .capture = on_capture, .sample = on_sample,
+	};
+}
+
+/* Counters of BPF, and the outcomes of the stacks that were walked here. */
+static void refresh_counters(struct recorder *rec)
+{
+	const struct unwinder_stats *u = unwinder_stats(rec->unwinder);
+
+	sampler_counters(rec->sampler, rec->counters);
+	for (unsigned int i = 0; i < WK_OUTCOME_MAX; i++)
+		rec->counters[i] += u->outcomes[i];
 }
 
 static int drain(struct recorder *rec, struct err *e)
 {
-	struct sampler_handler h = { .ctx = rec, .file = on_file, .sample = on_sample };
+	struct sampler_handler h = handler(rec);
 	int r = sampler_drain(rec->sampler, &h);
 
 	if (r)
 		return err_set(e, r, "can't read the samples: %s", strerror(-r));
 	rec->next_drain = monotonic_ns() + DRAIN_NS;
-	sampler_counters(rec->sampler, rec->counters);
+	refresh_counters(rec);
 	return 0;
 }
 
 static int events(struct recorder *rec, bool *ret_pressure, struct err *e)
 {
-	struct sampler_handler h = { .ctx = rec, .file = on_file, .sample = on_sample };
+	struct sampler_handler h = handler(rec);
 	int r = sampler_events(rec->sampler, &h, ret_pressure);
 
+	if (!r)
+		r = unwinder_work(rec->unwinder, &h);
 	return r ? err_set(e, r, "can't read the event ring: %s", strerror(-r)) : 0;
 }
 
@@ -117,8 +152,9 @@ int recorder_start(struct recorder *rec, struct err *e)
 
 int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready, struct err *e)
 {
-	struct pollfd p[2] = {
+	struct pollfd p[3] = {
 		{ .fd = sampler_fd(rec->sampler), .events = POLLIN },
+		{ .fd = unwinder_fd(rec->unwinder), .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
 	};
 	uint64_t now = monotonic_ns();
@@ -127,21 +163,22 @@ int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready,
 	int r = 0;
 
 	*ret_ready = false;
-	if (poll(p, 2, next > now ? (int)((next - now + 999999) / 1000000) : 0) < 0 && errno != EINTR)
+	if (poll(p, ARRAY_SIZE(p), next > now ? (int)((next - now + 999999) / 1000000) : 0) < 0 && errno != EINTR)
 		return err_set(e, -errno, "poll: %s", strerror(errno));
-	if (p[0].revents)
+	if (p[0].revents || p[1].revents)
 		r = events(rec, &pressure, e);
 	if (!r && (pressure || monotonic_ns() >= rec->next_drain)) {
 		r = drain(rec, e);
 		if (!r)
 			r = sampler_refresh_cpus(rec->sampler, e);
 	}
-	*ret_ready = p[1].revents != 0;
+	*ret_ready = p[2].revents != 0;
 	return r;
 }
 
 int recorder_finish(struct recorder *rec, struct err *e)
 {
+	struct sampler_handler h = handler(rec);
 	bool pressure;
 	int r;
 
@@ -149,7 +186,13 @@ int recorder_finish(struct recorder *rec, struct err *e)
 	sampler_stop(rec->sampler);
 	rec->ticks_due = sampler_ticks_due(rec->sampler);
 	r = events(rec, &pressure, e);
-	return r ? r : drain(rec, e);
+	if (!r)
+		r = drain(rec, e);
+	if (r)
+		return r;
+	r = unwinder_finish(rec->unwinder, &h);
+	refresh_counters(rec);
+	return r ? err_set(e, r, "can't finish the stacks: %s", strerror(-r)) : 0;
 }
 
 uint64_t recorder_lost(const struct recorder *rec)

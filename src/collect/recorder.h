@@ -14,6 +14,7 @@
 #define WICK_RECORDER_H
 
 #include "collect/samples.h"
+#include "collect/unwinder.h"
 #include "kernel/sampler.h"
 #include "symbol/files.h"
 
@@ -21,6 +22,7 @@ struct recorder {
 	struct sampler *sampler;
 	struct files *files;
 	struct samples samples;
+	struct unwinder *unwinder;
 	int64_t time_nanos;		/* wall clock at the start */
 	int64_t duration_nanos;		/* monotonic, set by recorder_finish */
 	uint64_t counters[WK_OUTCOME_MAX];	/* as of the last drain */
@@ -30,7 +32,9 @@ struct recorder {
 	uint64_t started, next_drain;	/* monotonic ns */
 };
 
-int must_check recorder_new(const struct sampler_options *o, struct recorder **ret, struct err *e);
+/* rows_bytes: limit on unwind tables, 0: the default. */
+int must_check recorder_new(const struct sampler_options *o, uint64_t rows_bytes,
+			    struct recorder **ret, struct err *e);
 void recorder_free(struct recorder *r);
 DEFINE_CLEANUP(recorder, struct recorder *, recorder_free)
 

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "kernel/tables.h"
 #include "proc/host.h"
 #include "wick.skel.h"
 
@@ -45,7 +46,7 @@ struct sampler {
 	struct cpu *cpus;
 	uint64_t sampled_ns;	/* of events that are closed */
 	struct bpf_link *links[3];	/* fork, exec, exit: only with targets */
-	uint64_t counted[WK_OUTCOME_MAX];
+	struct tables tables;
 	const struct sampler_handler *handler;	/* during sampler_events */
 	bool pressure;
 	uint64_t frames[WK_USER_FRAMES + 2];	/* a stack put in order, with its marks */
@@ -128,6 +129,7 @@ static int fill_config(struct sampler *s, struct err *e)
 	cfg->by_tid = s->o.by_tid;
 	cfg->keep_tid = s->o.keep_tid;
 	cfg->keep_idle = s->o.keep_idle;
+	cfg->capture = !s->o.no_rows;
 	cfg->thread_size = 16384;	/* x86-64 and arm64 with pages of 4 or 16 KiB */
 	cfg->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	return 0;
@@ -143,6 +145,8 @@ static int size_maps(struct sampler *s)
 		r = bpf_map__set_max_entries(s->skel->maps.files, s->o.max_files);
 	if (!r)
 		r = bpf_map__set_max_entries(s->skel->maps.free_ids, s->o.max_files);
+	if (!r)
+		r = bpf_map__set_max_entries(s->skel->maps.capture_buffers, s->ncpus);
 	if (!r)
 		r = bpf_map__set_max_entries(s->skel->maps.tables, s->o.max_files + WK_FILE_FIRST);
 	if (!r && !s->o.by_pid && !s->o.by_tid)
@@ -179,7 +183,8 @@ static int activate(struct sampler *s, unsigned int half)
 
 static int fill_maps(struct sampler *s)
 {
-	struct bpf_program *const chain[] = { s->skel->progs.wick_walk, s->skel->progs.wick_store };
+	struct bpf_program *const chain[] = { s->skel->progs.wick_walk, s->skel->progs.wick_store,
+					       s->skel->progs.wick_capture };
 	int r;
 
 	s->mapped_bytes = (s->region_bytes * s->ncpus + 4095) & ~4095ULL;
@@ -188,6 +193,7 @@ static int fill_maps(struct sampler *s)
 		if (r)
 			return r;
 	}
+	s->tables.outer = bpf_map__fd(s->skel->maps.tables);
 	r = activate(s, 0);
 	for (uint32_t i = 0; !r && i < ARRAY_SIZE(chain); i++) {
 		int fd = bpf_program__fd(chain[i]);
@@ -214,6 +220,18 @@ static int on_event(void *ctx, void *data, size_t size)
 	else if (type == WK_EVENT_FILE && size >= sizeof(struct wk_file_event))
 		return s->handler->file(s->handler->ctx, data);
 	return 0;
+}
+
+static int on_capture(void *ctx, void *data, size_t size)
+{
+	const struct wk_capture *c = data;
+	struct sampler *s = ctx;
+
+	if (size < offsetof(struct wk_capture, stack) || c->nr_user > WK_CAPTURE_FRAMES ||
+	    c->nr_kernel > WK_KERNEL_FRAMES || c->nr_vmas > WK_CAPTURE_VMAS ||
+	    c->stack_bytes > size - offsetof(struct wk_capture, stack))
+		return 0;	/* not from our program */
+	return s->handler->capture(s->handler->ctx, c, size);
 }
 
 static char *load_log;	/* libbpf's first complaint, for the message when loading fails */
@@ -271,7 +289,10 @@ static int load(struct sampler *s, struct err *e)
 		return err_set(e, r, "the kernel refused the BPF programs: %s%s%.300s", strerror(-r),
 			       load_log ? "; " : "", load_log ? load_log : "");
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);
-	return s->ring ? 0 : err_set(e, -errno, "can't map the event ring: %s", strerror(errno));
+	if (!s->ring)
+		return err_set(e, -errno, "can't map the event ring: %s", strerror(errno));
+	r = ring_buffer__add(s->ring, bpf_map__fd(s->skel->maps.captures), on_capture, s);
+	return r ? err_set(e, r, "can't map the capture ring: %s", strerror(-r)) : 0;
 }
 
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct err *e)
@@ -312,6 +333,7 @@ void sampler_free(struct sampler *s)
 		if (s->halves[i].fd >= 0)
 			close(s->halves[i].fd);
 	}
+	tables_free(&s->tables);
 	wick_bpf__destroy(s->skel);
 	free(s->cpus);
 	free(s);
@@ -530,31 +552,6 @@ void sampler_forget_file(struct sampler *s, const struct wk_file_key *key)
 
 /* ---- unwind rows ---- */
 
-enum { LINE_WORDS = 8 };	/* a value of an inner table */
-
-static int make_table(const uint64_t *words, size_t n, int *ret_fd)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	size_t lines = (n + LINE_WORDS - 1) / LINE_WORDS, bytes = (lines * 64 + 4095) & ~4095UL;
-	cleanup(fd_cleanup) int fd = -1;
-	void *p;
-
-	if (!n || lines > UINT32_MAX / 64)
-		return -E2BIG;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "wick_rows", sizeof(uint32_t), 64, (uint32_t)lines,
-			    &opts);
-	if (fd < 0)
-		return -errno;
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	memcpy(p, words, n * sizeof(*words));
-	munmap(p, bytes);
-	*ret_fd = fd;
-	fd = -1;
-	return 0;
-}
-
 static int set_file(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f)
 {
 	/* The vDSO isn't announced, so its key may be new. */
@@ -565,20 +562,13 @@ static int set_file(struct sampler *s, const struct wk_file_key *key, const stru
 int sampler_set_rows(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f,
 		     const uint64_t *words, size_t n)
 {
-	cleanup(fd_cleanup) int fd = -1;
 	struct wk_file file = *f;
 	int r;
 
 	file.rows = words ? WK_ROWS_HERE : WK_ROWS_NONE;
-	if (words) {
-		r = make_table(words, n, &fd);
-		if (r)
-			return r;
-		/* first the table, then the news of it */
-		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tables), &file.id, &fd, BPF_ANY))
-			return -errno;
-	}
-	return set_file(s, key, &file);
+	/* first the table, then the news of it */
+	r = words ? tables_put(&s->tables, f, words, n) : 0;
+	return r ? r : set_file(s, key, &file);
 }
 
 void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id)
@@ -586,7 +576,18 @@ void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_
 	struct wk_file f = { .id = id, .rows = WK_ROWS_COMING };
 
 	(void)set_file(s, key, &f);
-	(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.tables), &id);
+	tables_drop(&s->tables, id);
+}
+
+const uint64_t *sampler_rows(const struct sampler *s, uint32_t id, struct wk_table *ret,
+			     size_t *ret_n)
+{
+	return tables_get(&s->tables, id, ret, ret_n);
+}
+
+uint64_t sampler_rows_bytes(const struct sampler *s)
+{
+	return s->tables.bytes;
 }
 
 /* ---- figures ---- */

@@ -30,6 +30,7 @@ struct sampler_options {
 	bool by_pid, by_tid;		/* only targets given to sampler_add_target */
 	bool keep_tid;			/* tell threads apart by id */
 	bool keep_idle;			/* the idle loop is a sample too */
+	bool no_rows;			/* nobody compiles unwind rows: frame pointers only */
 	uint64_t cgroup_id;		/* only this cgroup and below; 0: all */
 	const char *cgroup_controller;	/* v1 controller whose hierarchy counts; NULL: cgroup v2 */
 	uint64_t window_bytes;		/* of a CPU's region in one half; 0: by frequency */
@@ -49,6 +50,8 @@ enum {
 struct sampler_handler {
 	void *ctx;
 	int (*file)(void *ctx, const struct wk_file_event *event);
+	/* A stack that userspace has to walk on (replay.h); size bytes of it are there. */
+	int (*capture)(void *ctx, const struct wk_capture *capture, size_t size);
 	/* Frames leaf first; a user stack whose middle was cut has a WK_CUT mark there, and one that
 	 * didn't reach its root ends with the mark of its reason. */
 	int (*sample)(void *ctx, const struct wk_sample *sample, const uint64_t *user,
@@ -86,6 +89,12 @@ int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key
 				const struct wk_file *f, const uint64_t *words, size_t n);
 /* Takes the rows away again: the file's frames are walked as if they were still coming. */
 void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id);
+
+/* A table that was given to BPF, as mapped memory: NULL if there is none now. Borrowed until the rows
+ * are set anew or dropped. */
+const uint64_t *sampler_rows(const struct sampler *s, uint32_t id, struct wk_table *ret,
+			     size_t *ret_n);
+uint64_t sampler_rows_bytes(const struct sampler *s);	/* memory of all tables */
 
 void sampler_counters(const struct sampler *s, uint64_t ret[WK_OUTCOME_MAX]);
 uint64_t sampler_ticks_due(const struct sampler *s);	/* time x frequency, over all CPUs; clocks only */

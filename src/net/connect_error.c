@@ -2,8 +2,8 @@
 #include "net/connect_error.h"
 
 enum {
-	REPLACEMENT = 0xfffd,	/* for what is no character */
-	KEY_MAX = 16,		/* longer than the keys we look for */
+	REPLACEMENT = 0xfffd, /* for what is no character */
+	KEY_MAX = 16,	      /* longer than the keys we look for */
 };
 
 struct text {
@@ -14,7 +14,7 @@ struct text {
 
 struct out {
 	char *p;
-	size_t len, size;	/* size includes the NUL */
+	size_t len, size; /* size includes the NUL */
 	bool full;
 };
 
@@ -24,7 +24,9 @@ static void put(struct out *o, uint32_t c)
 	unsigned char u[4];
 	size_t n;
 
-	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+	if (c == '\t' || c == '\n' || c == '\r')
+		c = ' '; /* messages are one line */
+	else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
 		c = '?';
 	if (c < 0x80) {
 		u[0] = (unsigned char)c;
@@ -55,8 +57,12 @@ static uint32_t get(struct text *t)
 	static const uint32_t lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *u = (const unsigned char *)t->p;
 	size_t left = (size_t)(t->end - t->p);
-	size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc0 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 :
-		   u[0] < 0xf8 ? 4 : 0;
+	size_t n = u[0] < 0x80	 ? 1
+		   : u[0] < 0xc0 ? 0
+		   : u[0] < 0xe0 ? 2
+		   : u[0] < 0xf0 ? 3
+		   : u[0] < 0xf8 ? 4
+				 : 0;
 	uint32_t c;
 
 	t->p++;
@@ -152,16 +158,21 @@ static uint32_t unicode_escape(struct text *t)
 	return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* Behind a backslash. Line ends and tabs become spaces: the text is shown on one line. */
+/* Behind a backslash. What may not stand there stands for itself. */
 static uint32_t escape(struct text *t)
 {
-	char c = *t->p++;
+	static const char letters[] = "bfnrt", controls[] = "\b\f\n\r\t";
+	const char *letter;
 
-	if (c == 'u')
+	if (*t->p == 'u') {
+		t->p++;
 		return unicode_escape(t);
-	if (c == 'n' || c == 'r' || c == 't')
-		return ' ';
-	return (unsigned char)c < 0x80 ? (uint32_t)c : REPLACEMENT;
+	}
+	letter = memchr(letters, *t->p, sizeof(letters) - 1);
+	if (!letter)
+		return get(t);
+	t->p++;
+	return (uint32_t)controls[letter - letters];
 }
 
 /* Behind the opening quote: unescapes up to the closing one, which is consumed. False without. */
@@ -233,14 +244,17 @@ static bool member(struct text *t, struct connect_error *ce)
 
 bool connect_error_parse(const void *body, size_t n, struct connect_error *ret)
 {
-	struct text t = { body, (const char *)body + n };
 	struct connect_error ce = { "", "" };
+	struct text t;
 
+	if (!n)
+		return false;
+	t = (struct text){ body, (const char *)body + n };
 	if (!eat(&t, '{'))
 		return false;
 	do {
 		if (!member(&t, &ce))
-			break;	/* what was read before the body broke off still helps */
+			break; /* what was read before the body broke off still helps */
 	} while (eat(&t, ','));
 	if (!ce.code[0] && !ce.message[0])
 		return false;

@@ -19,7 +19,7 @@
 #include "base/base.h"
 
 struct connect_error {
-	char code[32];		/* "" if there is none */
+	char code[32]; /* "" if there is none */
 	char message[384];
 };
 

@@ -3,10 +3,9 @@
 #include "symbol/symbolizer.h"
 
 #include <elf.h>
-#include <sys/auxv.h>
-
 #include "base/map.h"
 #include "symbol/symtab.h"
+#include "symbol/vdso.h"
 
 struct loaded {		/* a module and what naming needs of it */
 	struct module m;
@@ -40,7 +39,7 @@ struct symbolizer {
 	size_t demangled_cap;
 	char **texts;		/* of each string, stable for callers */
 	size_t texts_cap;
-	unsigned char *vdso;
+	void *vdso;
 };
 
 int symbolizer_new(const struct symbolizer_options *o, const struct files *files,
@@ -251,35 +250,18 @@ static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret)
 	return 0;
 }
 
-/* The vDSO of our own process: every process of the same bitness has this image. Its size is what
- * its own headers say (sections follow the segments), at most VDSO_MAX. */
-enum { VDSO_MAX = 64 << 10 };
-static size_t vdso_size(const unsigned char *image)
-{
-	const Elf64_Ehdr *h = (const void *)image;
-	uint64_t size = h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize;
-	uint64_t pages = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return MIN((size + pages - 1) & ~(pages - 1), (uint64_t)VDSO_MAX);
-}
-
 static int vdso_module(struct symbolizer *s, uint32_t *ret)
 {
-	const unsigned char *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct loaded *l;
 	int r = special_module(s, MODULE_VDSO, "[vdso]", ret);
 
-	if (r || !image)
+	if (r)
 		return r;
 	l = s->modules[*ret];
 	if (l->tried)
 		return 0;
 	l->tried = true;
-	s->vdso = malloc(VDSO_MAX);
-	if (!s->vdso)
-		return -ENOMEM;
-	memcpy(s->vdso, image, vdso_size(image));
-	l->m.error = elf_open_memory(s->vdso, vdso_size(image), &l->elf, NULL);
+	l->m.error = vdso_open(&l->elf, &s->vdso);
 	if (!l->m.error)
 		load_elf(l);
 	return 0;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* capture.h - copy a stack whose unwind rows are on their way (wick_abi.h, copied stacks).
+ *
+ * Costs 20 to 100 us, but only for the first samples of a file. */
+#ifndef WICK_CAPTURE_H
+#define WICK_CAPTURE_H
+
+/* A record under construction for each CPU: too large for a per-CPU map. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct wk_capture);
+} capture_buffers SEC(".maps");
+
+/* 2 MiB: about 100 stacks of usual size; drained at once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 * 1024 * 1024);
+} captures SEC(".maps");
+
+enum { CAPTURE_SCAN = 512 };	/* mappings of any kind looked at */
+
+/* Looks at the mapping at w->scan, or passes the gap there, and moves on. Executable ones are learnt
+ * like one that a walk meets, so their files are known or announced. 0 at the end. Global, so that the
+ * loop around it costs the verifier nothing. */
+__noinline u32 capture_next(void)
+{
+	u32 cpu = bpf_get_smp_processor_id(), slot;
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	struct walk *w = this_walk();
+	struct vm_area_struct *v;
+	struct vma_entry *e;
+	u64 addr, next;
+
+	if (!c || !w)
+		return 0;
+	addr = w->scan;
+	v = (void *)vma_find(w->mm, addr, 0);
+	if (!v) {
+		next = vma_gap_end(w->mm, addr) + 1;	/* 0 after the last */
+	} else {
+		next = BPF_CORE_READ(v, vm_end);
+		if (BPF_CORE_READ(v, vm_flags) & 4 && c->nr_vmas < WK_CAPTURE_VMAS) {
+			slot = vma_learn(addr);
+			if (slot < VMA_CACHE) {
+				e = &w->vmas[BOUND(slot, VMA_CACHE)];
+				c->vmas[BOUND(c->nr_vmas, WK_CAPTURE_VMAS)] =
+					(struct wk_capture_vma){ e->start, e->end, e->frame };
+				c->nr_vmas++;
+			}
+		}
+	}
+	if (next <= addr)	/* the end, or the tree changes beneath us */
+		return 0;
+	w->scan = next;
+	return 1;
+}
+
+static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
+{
+	struct vm_area_struct *v = (void *)vma_find(w->mm, w->regs.sp, 0);
+	u64 end = BPF_CORE_READ(v, vm_end), n = end - w->regs.sp;
+
+	if (!v || w->regs.sp >= end)
+		return 0;
+	if (n > WK_CAPTURE_STACK)
+		n = WK_CAPTURE_STACK;
+	asm volatile("" : "+r"(n));	/* verifier: the bound must be seen on what is used */
+	if (n > WK_CAPTURE_STACK)
+		return 0;
+	return bpf_probe_read_user(c->stack, n, (void *)w->regs.sp) ? 0 : n;
+}
+
+static __always_inline void copy_registers(const struct wk_regs *r, struct wk_capture *c)
+{
+	c->regs[0] = r->pc;
+	c->regs[1] = r->sp;
+	c->regs[2] = r->fp;
+	c->regs[3] = r->lr;
+	__builtin_memcpy(&c->regs[4], r->general, 16 * sizeof(u64));
+	c->exact = r->exact;
+	c->leaf = r->leaf;
+}
+
+/* Whether the stack is on its way to userspace. */
+static __always_inline bool capture_walk(struct walk *w)
+{
+	u32 cpu = bpf_get_smp_processor_id(), n;
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	u64 size;
+
+	if (!c || w->nr_user > WK_CAPTURE_FRAMES)
+		return false;
+	c->sample = w->sample;
+	copy_registers(&w->regs, c);
+	c->nr_kernel = w->nr_kernel;
+	c->nr_user = w->nr_user;
+	__builtin_memcpy(c->kernel, w->kernel, sizeof(c->kernel));
+	__builtin_memcpy(c->user, w->user, sizeof(c->user));
+	n = copy_stack(w, c);
+	if (!n)
+		return false;
+	c->stack_bytes = n;
+	c->nr_vmas = 0;
+	w->scan = 0;
+	for (u32 i = 0; i < CAPTURE_SCAN; i++)
+		if (!capture_next())
+			break;
+	size = __builtin_offsetof(struct wk_capture, stack) + (u64)n;
+	asm volatile("" : "+r"(size));
+	if (size > sizeof(*c))
+		return false;
+	if (bpf_ringbuf_output(&captures, c, size, BPF_RB_FORCE_WAKEUP)) {
+		count(WK_NOTE_CAPTURE_FULL);
+		return false;
+	}
+	return true;
+}
+
+#endif

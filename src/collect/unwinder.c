@@ -1,0 +1,297 @@
+/* unwinder.c - see unwinder.h. */
+#include "collect/unwinder.h"
+
+#include <poll.h>
+
+#include "collect/compiler.h"
+#include "collect/replay.h"
+#include "symbol/vdso.h"
+#include "unwind/unwtab.h"
+
+enum file_state { FILE_UNKNOWN, FILE_COMPILING, FILE_ROWS, FILE_NONE };
+
+struct file_use {
+	enum file_state state;
+	uint64_t last_used;	/* work round in which a sample had it */
+};
+
+struct waiting {
+	struct wk_capture *capture;	/* only its used part */
+	size_t size;
+};
+
+struct unwinder {
+	struct sampler *sampler;
+	const struct files *files;
+	struct compiler *compiler;
+	uint64_t rows_bytes, waiting_bytes, round;
+	struct file_use *use;	/* by file id */
+	size_t use_cap;
+	struct waiting *waiting;
+	size_t nwaiting, waiting_cap;
+	struct replay_walk walk;
+	struct unwinder_stats stats;
+};
+
+/* The vDSO isn't announced: it has no inode. Its rows stand under the zero key. */
+static void add_vdso(struct unwinder *u)
+{
+	static const struct wk_file_key key;
+	struct wk_file f = { .id = WK_FILE_VDSO };
+	cleanup(freep_cleanup) void *image = NULL;
+	cleanup(elf_cleanup) struct elf *elf = NULL;
+	cleanup(unwtab_cleanup) struct unwtab *t = NULL;
+	const uint64_t *words;
+	size_t n;
+
+	if (vdso_open(&elf, &image) || unwtab_compile(elf, NULL, &UNWTAB_LIMITS_DEFAULT, &t))
+		return;		/* frame pointers: it is called directly, and has no callees */
+	words = unwtab_words(t, &n);
+	f.table = *unwtab_table(t);
+	if (!sampler_set_rows(u->sampler, &key, &f, words, n))
+		u->use[WK_FILE_VDSO].state = FILE_ROWS;
+	elf_free(take(elf));	/* before its image */
+}
+
+static int know(struct unwinder *u, uint32_t id)
+{
+	size_t old = u->use_cap;
+	int r = array_grow(&u->use, &u->use_cap, (size_t)id + 1, sizeof(*u->use));
+
+	if (!r)
+		memset(u->use + old, 0, (u->use_cap - old) * sizeof(*u->use));
+	return r;
+}
+
+int unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
+		 struct unwinder **ret)
+{
+	cleanup(unwinder_cleanup) struct unwinder *u = calloc(1, sizeof(*u));
+	int r;
+
+	if (!u)
+		return -ENOMEM;
+	u->sampler = s;
+	u->files = files;
+	u->rows_bytes = rows_bytes;
+	r = know(u, WK_FILE_FIRST);
+	if (!r)
+		r = compiler_new(&u->compiler);
+	if (r)
+		return r;
+	add_vdso(u);
+	*ret = take(u);
+	return 0;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	if (!u)
+		return;
+	compiler_free(u->compiler);
+	for (size_t i = 0; i < u->nwaiting; i++)
+		free(u->waiting[i].capture);
+	free(u->waiting);
+	free(u->use);
+	free(u);
+}
+
+/* ---- rows ---- */
+
+static int set_none(struct unwinder *u, uint32_t id)
+{
+	const struct file *f = files_get(u->files, id);
+	struct wk_file wf = { .id = id };
+
+	u->use[id].state = FILE_NONE;
+	/* it may be gone from the table already, forgotten to be announced anew */
+	if (f)
+		(void)!sampler_set_rows(u->sampler, &f->key, &wf, NULL, 0);
+	return 0;
+}
+
+int unwinder_file(struct unwinder *u, uint32_t id)
+{
+	const struct file *f = files_get(u->files, id);
+	int r = know(u, id);
+
+	if (r)
+		return r;
+	u->use[id].last_used = u->round;
+	if (!f || f->fd < 0 || compiler_submit(u->compiler, id, f->fd))
+		return set_none(u, id);
+	u->use[id].state = FILE_COMPILING;
+	return 0;
+}
+
+/* Makes room for `bytes`; false if that can't be done. */
+static bool make_room(struct unwinder *u, uint64_t bytes)
+{
+	if (bytes > u->rows_bytes)
+		return false;
+	while (sampler_rows_bytes(u->sampler) + bytes > u->rows_bytes) {
+		uint32_t oldest = 0;
+		const struct file *f;
+
+		for (uint32_t id = WK_FILE_FIRST; id < u->use_cap; id++)
+			if (u->use[id].state == FILE_ROWS &&
+			    (!oldest || u->use[id].last_used < u->use[oldest].last_used))
+				oldest = id;
+		f = oldest ? files_get(u->files, oldest) : NULL;
+		if (!f)
+			return false;
+		sampler_drop_rows(u->sampler, &f->key, oldest);
+		u->use[oldest].state = FILE_UNKNOWN;
+		u->stats.evicted++;
+	}
+	return true;
+}
+
+static void install(struct unwinder *u, const struct compiled *c)
+{
+	const struct file *f = files_get(u->files, c->id);
+	struct wk_file wf = { .id = c->id };
+	const uint64_t *words;
+	size_t n;
+
+	if (!f || c->error) {
+		u->stats.without += c->error == -ENOENT;
+		u->stats.failed += c->error != -ENOENT;
+		(void)set_none(u, c->id);
+		return;
+	}
+	words = unwtab_words(c->table, &n);
+	wf.table = *unwtab_table(c->table);
+	if (!make_room(u, n * sizeof(*words)) ||
+	    sampler_set_rows(u->sampler, &f->key, &wf, words, n)) {
+		u->stats.failed++;
+		(void)set_none(u, c->id);
+		return;
+	}
+	u->use[c->id].state = FILE_ROWS;
+	u->stats.compiled++;
+}
+
+/* ---- waiting stacks ---- */
+
+static struct replay_rows rows_of(void *ctx, uint32_t id)
+{
+	static const enum wk_rows_state states[] = {
+		[FILE_UNKNOWN] = WK_ROWS_COMING,
+		[FILE_COMPILING] = WK_ROWS_COMING,
+		[FILE_ROWS] = WK_ROWS_HERE,
+		[FILE_NONE] = WK_ROWS_NONE,
+	};
+	struct unwinder *u = ctx;
+	struct replay_rows r = { .state = WK_ROWS_NONE };
+
+	if (id >= u->use_cap)
+		return r;
+	r.state = states[u->use[id].state];
+	if (r.state == WK_ROWS_HERE)
+		r.words = sampler_rows(u->sampler, id, &r.table, &r.n);
+	return r;
+}
+
+/* Hands a walked stack out. */
+static int deliver(struct unwinder *u, const struct wk_capture *c, const struct sampler_handler *h)
+{
+	struct wk_sample sample = c->sample;
+	struct replay_walk *w = &u->walk;
+
+	sample.user_outcome = (uint16_t)w->outcome;
+	u->stats.captured++;
+	u->stats.outcomes[w->outcome]++;
+	if (w->outcome != WK_USER_ROOT)
+		w->frames[w->n++] = WK_FRAME_MAKE_MARK(w->outcome);
+	return h->sample(h->ctx, &sample, w->frames, w->n, (const uint64_t *)c->kernel, c->nr_kernel);
+}
+
+/* Tries each waiting stack; hurry: those that still can't go on do so without rows. */
+static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, bool hurry)
+{
+	size_t kept = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < u->nwaiting; i++) {
+		struct waiting *w = &u->waiting[i];
+		int r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
+
+		if (r == -EAGAIN && !ret && hurry) {
+			u->stats.hurried++;
+			r = replay(w->capture, rows_of, u, true, &u->walk);
+		} else if (r == -EAGAIN && !ret && u->use[u->walk.missing].state == FILE_UNKNOWN) {
+			ret = unwinder_file(u, u->walk.missing);	/* evicted meanwhile */
+		}
+		if (r == -EAGAIN) {
+			u->waiting[kept++] = *w;
+			continue;
+		}
+		ret = deliver(u, w->capture, h);
+		u->waiting_bytes -= w->size;
+		free(w->capture);
+	}
+	u->nwaiting = kept;
+	return ret;
+}
+
+int unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size)
+{
+	struct wk_capture *copy = malloc(size);
+	int r = copy ? array_grow(&u->waiting, &u->waiting_cap, u->nwaiting + 1,
+				  sizeof(*u->waiting)) : -ENOMEM;
+
+	if (r) {
+		free(copy);
+		return r;
+	}
+	memcpy(copy, c, size);
+	u->waiting[u->nwaiting++] = (struct waiting){ copy, size };
+	u->waiting_bytes += size;
+	return 0;
+}
+
+void unwinder_used(struct unwinder *u, uint64_t frame, uint64_t count)
+{
+	uint32_t id = WK_FRAME_FILE_ID(frame);
+
+	if (WK_FRAME_IS_KERNEL(frame) || WK_FRAME_TAG(frame) != WK_FRAME_FILE || id >= u->use_cap)
+		return;
+	u->use[id].last_used = u->round;
+	if (u->use[id].state == FILE_COMPILING)
+		compiler_want(u->compiler, id, count);
+}
+
+int unwinder_fd(const struct unwinder *u)
+{
+	return compiler_fd(u->compiler);
+}
+
+int unwinder_work(struct unwinder *u, const struct sampler_handler *h)
+{
+	struct compiled c;
+
+	u->round++;
+	while (compiler_take(u->compiler, &c)) {
+		install(u, &c);
+		unwtab_free(c.table);
+	}
+	return replay_waiting(u, h, u->waiting_bytes > UNWINDER_WAITING_BYTES);
+}
+
+int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
+{
+	struct pollfd p = { .fd = unwinder_fd(u), .events = POLLIN };
+	int r = unwinder_work(u, h);
+
+	for (int i = 0; !r && u->nwaiting && i < UNWINDER_FINISH_SECONDS * 10; i++) {
+		(void)poll(&p, 1, 100);
+		r = unwinder_work(u, h);
+	}
+	return r ? r : replay_waiting(u, h, true);
+}
+
+const struct unwinder_stats *unwinder_stats(const struct unwinder *u)
+{
+	return &u->stats;
+}

@@ -1,0 +1,50 @@
+/* unwinder.h - keeps BPF in unwind rows, and walks on the stacks that had to wait for them.
+ *
+ *	r = unwinder_new(sampler, files, rows_bytes, &u);
+ *	unwinder_file(u, id);			// BPF announced a file: compile its rows
+ *	r = unwinder_capture(u, capture, size);	// BPF copied a stack: keep it
+ *	unwinder_used(u, frame);		// a drained frame: its file is in use
+ *	... poll(unwinder_fd(u)) ...
+ *	r = unwinder_work(u, &handler);		// rows that are finished -> BPF; waiting stacks -> samples
+ *	r = unwinder_finish(u, &handler);	// the end: waits for rows, then everything goes out
+ *
+ * Tables are bounded in bytes: the file not sampled for longest loses its rows when room is needed
+ * (they are compiled anew when it is met again), never all of them. Waiting stacks are bounded too:
+ * above that they are walked on with what there is, frame pointers where rows are missing.
+ */
+#ifndef WICK_UNWINDER_H
+#define WICK_UNWINDER_H
+
+#include "kernel/sampler.h"
+#include "symbol/files.h"
+
+struct unwinder;
+
+enum {
+	UNWINDER_WAITING_BYTES = 16 << 20,	/* of copied stacks */
+	UNWINDER_FINISH_SECONDS = 20,		/* to wait at the end for rows being compiled */
+};
+#define UNWINDER_ROWS_BYTES (16ULL << 20)	/* default of rows_bytes */
+
+struct unwinder_stats {
+	uint64_t compiled, without, failed;	/* files: with rows, without CFI, unreadable or over a limit */
+	uint64_t evicted;			/* tables taken away for others */
+	uint64_t captured, hurried;		/* stacks walked here; of them before their rows were there */
+	uint64_t outcomes[WK_OUTCOME_MAX];	/* of the stacks walked here */
+};
+
+int must_check unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
+			    struct unwinder **ret);
+void unwinder_free(struct unwinder *u);
+DEFINE_CLEANUP(unwinder, struct unwinder *, unwinder_free)
+
+int must_check unwinder_file(struct unwinder *u, uint32_t id);
+int must_check unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size);
+void unwinder_used(struct unwinder *u, uint64_t frame, uint64_t count);
+int unwinder_fd(const struct unwinder *u);
+/* h->sample gets the stacks that are complete. */
+int must_check unwinder_work(struct unwinder *u, const struct sampler_handler *h);
+int must_check unwinder_finish(struct unwinder *u, const struct sampler_handler *h);
+const struct unwinder_stats *unwinder_stats(const struct unwinder *u);
+
+#endif

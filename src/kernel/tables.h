@@ -1,0 +1,33 @@
+/* tables.h - unwind tables in BPF maps, one inner array of exactly the size needed for each file.
+ *
+ * They stay mapped here, so that userspace reads the very rows that BPF does and keeps no copy.
+ * Ownership: words are copied into the kernel's array. Threads: one.
+ */
+#ifndef WICK_TABLES_H
+#define WICK_TABLES_H
+
+#include "base/base.h"
+#include "wick_file.h"
+
+struct tables_entry {
+	struct wk_table table;
+	const uint64_t *words;	/* NULL: none */
+	size_t n, bytes;
+};
+
+struct tables {
+	int outer;		/* the map of maps; borrowed */
+	struct tables_entry *entries;	/* by file id */
+	size_t cap;
+	uint64_t bytes;		/* of all tables */
+};
+
+/* Makes the table of f->id from words and f->table. -E2BIG (4 GiB, or none), -ENOMEM, -errno of
+ * bpf(2). */
+int must_check tables_put(struct tables *t, const struct wk_file *f, const uint64_t *words, size_t n);
+void tables_drop(struct tables *t, uint32_t id);
+/* NULL: that file has none. Borrowed until put or dropped again. */
+const uint64_t *tables_get(const struct tables *t, uint32_t id, struct wk_table *ret, size_t *ret_n);
+void tables_free(struct tables *t);
+
+#endif

@@ -1,0 +1,78 @@
+/* unwtab.h - compiles a file's call frame information into the table that the stack walk reads.
+ *
+ *	struct unwtab *t;
+ *	int r = unwtab_compile(elf, debug, &UNWTAB_LIMITS_DEFAULT, &t);
+ *
+ *	if (r)
+ *		return r;			// the walk stops at this file: no unwind info
+ *	words = unwtab_words(t, &n);		// into a BPF array of n words ...
+ *	table = *unwtab_table(t);		// ... beside how to read them
+ *	unwtab_free(t);
+ *
+ * Sources, the first that covers an address wins:
+ *	.eh_frame	found by section, or by PT_GNU_EH_FRAME where sections were stripped
+ *	signal frames	the trampoline's code bytes, where .eh_frame covers nothing (musl, Go, vDSO)
+ *	entry point	up to 64 bytes of bare _start, likewise: the root (musl, ld.so)
+ *	.debug_frame	of the file, else of its separate debug file; not of Go programs, whose tables
+ *			know nothing of saved frame pointers while their code keeps them throughout
+ * Only what lies in executable PT_LOADs counts, and rows are by file offset. Where two FDEs overlap,
+ * the one that starts later has the rest, as for the C++ runtime. Alignment padding, up to 15 bytes
+ * without an FDE, belongs to the rule before it; larger gaps are WK_CFA_NONE. A walk looks a return
+ * address up at the byte before it, so a trampoline's row starts one byte before its code.
+ *
+ * Cost: 50 to 80 ns per row. Memory while compiling: the section, 16 bytes per FDE, 8 to 16 per row.
+ */
+#ifndef WICK_UNWIND_UNWTAB_H
+#define WICK_UNWIND_UNWTAB_H
+
+#include "elf/elf.h"
+#include "unwind/rule.h"
+#include "wick_rows.h"
+
+struct unwtab_limits {
+	size_t section_bytes;	/* of .eh_frame, of .debug_frame (decompressed): each up to 1 GiB */
+	uint32_t fdes;
+	uint32_t rows;
+	uint64_t text_bytes;	/* from the first to the last byte with a rule: 1/128 of it is index */
+	uint64_t scan_bytes;	/* of code without FDEs that is searched for signal trampolines */
+};
+/* The largest seen: chrome, 1 M FDEs, 4 M rows, 250 MiB of text. */
+#define UNWTAB_LIMITS_DEFAULT                                                                      \
+	((struct unwtab_limits){ 256u << 20, 4u << 20, 16u << 20, 1u << 30, 16u << 20 })
+
+struct unwtab_stats {
+	uint32_t fdes;		/* with code in an executable segment */
+	uint32_t fdes_malformed, fdes_unsupported; /* entries passed over */
+	uint32_t overlaps;	/* FDEs cut short by the next */
+	uint32_t trampolines;	/* found by their code */
+	uint32_t rows, sides;
+	size_t bytes;		/* of the table */
+	uint32_t reasons[RULE_REASONS_MAX]; /* rules refused, before merging of equal rows */
+};
+
+struct unwtab;
+
+/* debug is the separate debug file or NULL; both are borrowed for the call.
+ *	0
+ *	-ENOENT		neither has call frame information for executable code
+ *	-E2BIG		over one of the limits
+ *	-ENOTSUP	a machine other than x86-64 and arm64, or ET_REL
+ *	-EBADMSG	.eh_frame or .debug_frame can't be read
+ *	-ENOMEM, and what pread says */
+int must_check unwtab_compile(const struct elf *elf, const struct elf *debug,
+			      const struct unwtab_limits *limits, struct unwtab **ret);
+void unwtab_free(struct unwtab *t);
+
+/* The table, wick_rows.h; borrowed until unwtab_free. */
+const uint64_t *unwtab_words(const struct unwtab *t, size_t *ret_n);
+const struct wk_table *unwtab_table(const struct unwtab *t);
+const struct unwtab_stats *unwtab_stats(const struct unwtab *t);
+
+/* The row for a file offset, found by the code that BPF runs (bpf/rows.h), and if it is WK_CFA_SIDE
+ * its side rule (else *ret_side stays). -ENOENT outside of the table. */
+int must_check unwtab_lookup(const struct unwtab *t, uint64_t offset, struct wk_row *ret_row,
+			     struct wk_side *ret_side);
+
+DEFINE_CLEANUP(unwtab, struct unwtab *, unwtab_free)
+
+#endif
