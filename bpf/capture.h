@@ -59,17 +59,22 @@ __noinline u32 capture_next(void)
 
 static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
 {
-	struct vm_area_struct *v = (void *)vma_find(w->mm, w->regs.sp, 0);
-	u64 end = BPF_CORE_READ(v, vm_end), n = end - w->regs.sp;
+	u64 start = w->regs.sp - WK_RED_ZONE, end, n;
+	struct vm_area_struct *v = (void *)vma_find(w->mm, start, 0);
 
-	if (!v || w->regs.sp >= end)
+	if (!v)		/* sp at the very start of its mapping */
+		v = (void *)vma_find(w->mm, start = w->regs.sp, 0);
+	end = BPF_CORE_READ(v, vm_end);
+	n = end - start;
+	if (!v || start >= end)
 		return 0;
+	c->stack_start = start;
 	if (n > WK_CAPTURE_STACK)
 		n = WK_CAPTURE_STACK;
 	asm volatile("" : "+r"(n));	/* verifier: the bound must be seen on what is used */
 	if (n > WK_CAPTURE_STACK)
 		return 0;
-	return bpf_probe_read_user(c->stack, n, (void *)w->regs.sp) ? 0 : n;
+	return bpf_probe_read_user(c->stack, n, (void *)start) ? 0 : n;
 }
 
 static __always_inline void copy_registers(const struct wk_regs *r, struct wk_capture *c)
@@ -96,8 +101,9 @@ static __always_inline bool capture_walk(struct walk *w)
 	copy_registers(&w->regs, c);
 	c->nr_kernel = w->nr_kernel;
 	c->nr_user = w->nr_user;
-	__builtin_memcpy(c->kernel, w->kernel, sizeof(c->kernel));
-	__builtin_memcpy(c->user, w->user, sizeof(c->user));
+	if (bpf_probe_read_kernel(c->kernel, sizeof(c->kernel), w->kernel) ||
+	    bpf_probe_read_kernel(c->user, sizeof(c->user), w->user))
+		return false;
 	n = copy_stack(w, c);
 	if (!n)
 		return false;

@@ -10,7 +10,7 @@
 
 enum {
 	VMA_CACHE = 8,	/* mappings remembered within one walk */
-	WALK_STEP = 40,	/* frames per program: 28 programs x 40 = 1,120 steps and room to store */
+	WALK_STEP = 128,/* frames per program: 28 programs x 128 = 3,584 steps and room to store */
 	WALK_CALLS = 28,/* tail calls; the kernel allows 32 (5.10) or 33 in a row */
 };
 

@@ -217,8 +217,9 @@ struct wk_file_event {
  */
 enum {
 	WK_CAPTURE_VMAS = 64,		/* executable mappings; a process that has more is cut there */
-	WK_CAPTURE_FRAMES = 64,		/* walked before the capture; deeper ones aren't captured */
-	WK_CAPTURE_STACK = 64 << 10,	/* bytes from sp upwards, at most to the end of its mapping */
+	WK_CAPTURE_FRAMES = 256,	/* walked before the capture; deeper ones aren't captured */
+	WK_RED_ZONE = 128,		/* bytes below sp that code may use (x86-64 psABI 3.2.2) */
+	WK_CAPTURE_STACK = 64 << 10,	/* bytes from the red zone upwards, at most to the end of the mapping */
 };
 
 struct wk_capture_vma {
@@ -234,6 +235,7 @@ struct wk_capture {
 	__u64 kernel[WK_KERNEL_FRAMES + 1];
 	__u64 user[WK_CAPTURE_FRAMES];
 	struct wk_capture_vma vmas[WK_CAPTURE_VMAS];
+	__u64 stack_start;
 	__u8 stack[WK_CAPTURE_STACK];	/* the record ends after stack_bytes */
 };
 

@@ -568,6 +568,7 @@ int options_parse(const struct command *cmd, void *opts, int argc, char **argv,
 		return r;
 	if (w.n && !cmd->operands[0])
 		return err_set(e, -EINVAL, "unexpected argument '%.100s'", argv[1]);
+	argv[1 + w.n] = NULL;	/* n + 1 <= argc: at worst the NULL that is there */
 	*ret = (struct operands){ .v = argv + 1, .n = w.n };
 	return 0;
 }

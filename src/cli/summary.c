@@ -86,7 +86,18 @@ static void print_unnamed(FILE *out, const struct symbolizer *sym, const struct 
 
 static void print_limits(FILE *out, const struct recorder *rec)
 {
+	const struct unwinder_stats *u = unwinder_stats(rec->unwinder);
 	const uint64_t *c = rec->counters;
+
+	if (c[WK_NOTE_CAPTURE_FULL] || u->hurried)
+		fprintf(out, "wick: %llu stacks were walked before their unwind tables were there\n",
+			(unsigned long long)(c[WK_NOTE_CAPTURE_FULL] + u->hurried));
+	if (u->evicted)
+		fprintf(out, "wick: unwind tables over --unwind-bytes: %llu evictions\n",
+			(unsigned long long)u->evicted);
+	if (u->failed)
+		fprintf(out, "wick: %llu files whose unwind tables could not be made: frame pointers "
+			     "there\n", (unsigned long long)u->failed);
 
 	if (c[WK_NOTE_FILES_FULL])
 		fprintf(out, "wick: more files than --max-files: %llu look-ups stayed addresses\n",

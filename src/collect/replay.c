@@ -65,7 +65,7 @@ static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
 	};
 	memcpy(ret->general, &c->regs[4],
 	       MIN(sizeof(ret->general), sizeof(c->regs) - 4 * sizeof(c->regs[0])));
-	stack = (struct memory){ .start = ret->sp, .bytes = c->stack, .size = c->stack_bytes };
+	stack = (struct memory){ .start = c->stack_start, .bytes = c->stack, .size = c->stack_bytes };
 }
 
 int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool final,

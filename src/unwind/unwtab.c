@@ -335,13 +335,44 @@ static int scan_gaps(struct compiler *c)
 	return r;
 }
 
+/* Linkers give libraries an entry point as well, the first byte of .text, and only their programs'
+ * is real. Real ones without PT_INTERP (ld.so, static PIE) show it by how they begin: they clear the
+ * frame pointer or take the initial sp as an argument, which no function would do first. */
+static bool is_entry(const struct compiler *c, uint64_t offset)
+{
+	static const struct {
+		uint16_t machine;
+		uint8_t size;
+		uint8_t code[8];
+	} begins[] = {
+		{ EM_X86_64, 2, { 0x31, 0xed } },			/* xor %ebp, %ebp */
+		{ EM_X86_64, 3, { 0x48, 0x31, 0xed } },			/* xor %rbp, %rbp */
+		{ EM_X86_64, 6, { 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed } }, /* endbr64; xor */
+		{ EM_X86_64, 3, { 0x48, 0x89, 0xe7 } },			/* mov %rsp, %rdi */
+		{ EM_AARCH64, 4, { 0x1d, 0x00, 0x80, 0xd2 } },		/* mov x29, #0 */
+		{ EM_AARCH64, 4, { 0xe0, 0x03, 0x00, 0x91 } },		/* mov x0, sp */
+		{ EM_AARCH64, 8, { 0x5f, 0x24, 0x03, 0xd5, 0x1d, 0x00, 0x80, 0xd2 } }, /* bti c; */
+		{ EM_AARCH64, 8, { 0x5f, 0x24, 0x03, 0xd5, 0xe0, 0x03, 0x00, 0x91 } },
+	};
+	uint8_t code[8];
+
+	if (elf_type(c->elf) == ET_EXEC || elf_segment_by_type(c->elf, PT_INTERP))
+		return true;
+	if (elf_read(c->elf, offset, code, sizeof(code)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (begins[i].machine == c->machine && !memcmp(code, begins[i].code, begins[i].size))
+			return true;
+	return false;
+}
+
 /* The entry point has no caller. Says so where the CFI doesn't cover it. */
 static int add_entry(struct compiler *c)
 {
 	uint64_t entry = elf_entry(c->elf), offset, room;
 	const struct elf_segment *s = segment_of(c, entry);
 
-	if (!entry || !s)
+	if (!entry || !s || !is_entry(c, entry - s->vaddr + s->offset))
 		return 0;
 	offset = entry - s->vaddr + s->offset;
 	room = s->offset + s->filesz - offset;

@@ -584,11 +584,11 @@ static void compare_gaps(struct file *f)
 		const struct code *c = &f->code[i];
 
 		if (c[1].start < c->end || c[1].start - c->end <= PADDING_MAX ||
-		    elf_vaddr_to_offset(f->elf, c->end, &offset))
+		    elf_vaddr_to_offset(f->elf, c->end + PADDING_MAX, &offset))
 			continue;
 		if (!unwtab_lookup(f->table, offset, &row, &side) && row.cfa != WK_CFA_NONE &&
 		    row.cfa != WK_CFA_ROOT && row.cfa != WK_CFA_SIGNAL)
-			differ(f, c->end, "a rule for a gap");
+			differ(f, c->end + PADDING_MAX, "a rule for a gap");
 	}
 }
 

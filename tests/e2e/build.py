@@ -1,0 +1,104 @@
+"""Builds the programs of tests/e2e/programs, each in the ways the tests need, into build/e2e.
+
+    path = build.program("shares-static-pie")
+
+A program is built again when its sources or its command have changed.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SOURCES = os.path.join(HERE, "programs")
+OUTPUT = os.path.join(ROOT, "build", "e2e")
+
+# Hot functions stay functions, and frames are found by any walk.
+PLAIN = "-O1 -g -fno-inline -fno-omit-frame-pointer"
+CC = os.environ.get("CC", "gcc") + " -std=gnu17 -D_GNU_SOURCE -Wall -Wextra"
+CXX = os.environ.get("CXX", "g++") + " -std=gnu++17 -Wall -Wextra"
+
+
+class Missing(Exception):
+    """The compiler for it isn't here; the text says which."""
+
+
+def c(source, flags="", base=PLAIN):
+    return f"{CC} {base} {flags} -o {{out}} {source} -pthread -ldl"
+
+
+RECIPES = {
+    "shares": c("shares.c"),
+    "shares-stripped": c("shares.c", "-s"),
+    "shares-nopie": c("shares.c", "-no-pie"),
+    "shares-nopie-stripped": c("shares.c", "-no-pie -s"),
+    "shares-static": c("shares.c", "-static -no-pie"),
+    "shares-static-pie": c("shares.c", "-static-pie"),
+    # lld packs segments: file offsets and addresses differ by other amounts in each
+    "shares-lld": c("shares.c", "-fuse-ld=lld"),
+    "shares-lld-stripped": c("shares.c", "-fuse-ld=lld -s"),
+    # as distributions build: no frame pointers
+    "shares-nofp": c("shares.c", base="-O2 -g -fomit-frame-pointer"),
+    "deep": c("deep.c"),
+    "storm": c("storm.c"),
+    **{f"burst-{i}": c("burst.c", f"-DHOT=hot_burst_{i}") for i in range(4)},
+    "threads": c("threads.c"),
+    "become": c("become.c"),
+    "churn": c("churn.c"),
+    "plugin-a.so": c("plugin.c", "-DHOT=hot_plugin_a -shared -fPIC"),
+    "plugin-b.so": c("plugin.c", "-DHOT=hot_plugin_b -shared -fPIC"),
+    "reuse": c("reuse.c"),
+    "jit": c("jit.c"),
+    "clock": c("clock.c"),
+    "zero": c("zero.c"),
+    "family": c("family.c"),
+    "names-cc": f"{CXX} {PLAIN} -o {{out}} names.cc",
+    "names-rust": "rustc -C opt-level=2 -C force-frame-pointers=yes -o {out} names.rs",
+    "names-rust-v0": "rustc -C opt-level=2 -C force-frame-pointers=yes "
+    "-C symbol-mangling-version=v0 -o {out} names.rs",
+    "names-go": "go build -o {out} names.go",
+}
+
+
+def newest(command):
+    """When the sources of a command last changed; work.h counts for all."""
+    files = [w for w in shlex.split(command) if os.path.exists(os.path.join(SOURCES, w))]
+    return max(os.path.getmtime(os.path.join(SOURCES, f)) for f in [*files, "work.h"])
+
+
+def is_current(out, command):
+    try:
+        with open(out + ".command") as f:
+            return f.read() == command and os.path.getmtime(out) >= newest(command)
+    except OSError:
+        return False
+
+
+def program(name):
+    """The path of a built program."""
+    out = os.path.join(OUTPUT, name)
+    command = RECIPES[name].format(out=shlex.quote(out))
+    if is_current(out, command):
+        return out
+    compiler = shlex.split(command)[0]
+    if not shutil.which(compiler):
+        raise Missing(f"{compiler} is not installed")
+    if "-fuse-ld=lld" in command and not shutil.which("ld.lld"):
+        raise Missing("ld.lld is not installed")
+    os.makedirs(OUTPUT, exist_ok=True)
+    done = subprocess.run(shlex.split(command), cwd=SOURCES, capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"{command}\n{done.stderr}")
+    with open(out + ".command", "w") as f:
+        f.write(command)
+    return out
+
+
+if __name__ == "__main__":
+    for each in RECIPES:
+        try:
+            print(program(each))
+        except Missing as missing:
+            print(f"{each}: {missing}")

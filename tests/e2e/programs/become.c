@@ -1,0 +1,19 @@
+/* become SECONDS PROGRAM [ARG...] - works in hot_before for so long, then becomes another program. */
+#include <unistd.h>
+
+#include "work.h"
+
+static NOINLINE void hot_before(double end)
+{
+	while (seconds_now(CLOCK_MONOTONIC) < end)
+		WORK(20000UL);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	hot_before(seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 0.5));
+	execv(argv[2], argv + 2);
+	return 1;
+}

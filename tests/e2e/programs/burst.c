@@ -1,0 +1,15 @@
+/* burst [SECONDS] - uses so much CPU time in the function HOT and is gone. Compiled several times, as
+ * programs of different names whose function is named differently: -DHOT=hot_burst_0. */
+#include "work.h"
+
+static NOINLINE void HOT(double end)
+{
+	while (seconds_now(CLOCK_PROCESS_CPUTIME_ID) < end)
+		WORK(2000);
+}
+
+int main(int argc, char **argv)
+{
+	HOT(seconds_argument(argc, argv, 1, 0.003));
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* clock [SECONDS] - does nothing but ask for the time: the vDSO is hot, called by ask_for_time. */
+#include "work.h"
+
+static NOINLINE double ask_for_time(void)
+{
+	double t = 0;
+
+	for (int i = 0; i < 1000; i++)
+		t += seconds_now(CLOCK_MONOTONIC);
+	return t / 1000;
+}
+
+int main(int argc, char **argv)
+{
+	double end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
+
+	while (ask_for_time() < end)
+		;
+	return 0;
+}

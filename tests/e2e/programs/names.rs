@@ -1,0 +1,37 @@
+// names [SECONDS] - a method of a generic trait implementation is hot, below a function in a module.
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+mod engine {
+    use super::*;
+
+    pub trait Turn {
+        fn turn(&self, units: u64) -> u64;
+    }
+
+    pub struct Wheel<T>(pub T);
+
+    impl Turn for Wheel<u32> {
+        #[inline(never)]
+        fn turn(&self, units: u64) -> u64 {
+            let mut sum = u64::from(self.0);
+            for i in 0..units {
+                sum = black_box(sum.wrapping_mul(31) + i);
+            }
+            sum
+        }
+    }
+
+    #[inline(never)]
+    pub fn drive(units: u64) -> u64 {
+        black_box(Wheel(7u32).turn(units)) + 1
+    }
+}
+
+fn main() {
+    let seconds = std::env::args().nth(1).map_or(1.0, |s| s.parse().unwrap());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs_f64(seconds) {
+        black_box(engine::drive(20000));
+    }
+}

@@ -1,0 +1,170 @@
+"""Runs the end-to-end tests of wick against the running kernel, as root.
+
+    WICK=build/wick python3 tests/e2e/run.py [-k SUBSTRING]... [--timeout SECONDS] [--list]
+
+A test is a function test_* of a file test_*.py here. Each runs in a process and an empty directory of
+its own and is killed, with what it started, when its time is over. Prints a line for each test, and
+as the last line "N passed, N failed, N skipped". Exits 1 if one failed.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import glob
+import importlib
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import build  # noqa: E402
+import lib  # noqa: E402
+
+PASSED, FAILED, SKIPPED = range(3)
+WORDS = ("ok", "FAIL", "skip")
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def find_tests(substrings):
+    """(name, function) in the order of files and lines; those of each() once for each value."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(HERE, "test_*.py"))):
+        module = importlib.import_module(os.path.basename(path)[:-3])
+        tests = [f for n, f in vars(module).items() if n.startswith("test_") and callable(f)]
+        for f in sorted(tests, key=lambda f: f.__code__.co_firstlineno):
+            name = f"{module.__name__[5:]}.{f.__name__[5:]}"
+            if hasattr(f, "values"):
+                found += [(f"{name}[{v}]", lambda f=f, v=v: f(v)) for v in f.values]
+            else:
+                found.append((name, f))
+    return [(n, f) for n, f in found if not substrings or any(s in n for s in substrings)]
+
+
+def in_child(function, directory, pipe):
+    """The test's own process: runs it and reports outcome and text. Never returns."""
+    os.setsid()
+    os.chdir(directory)
+    outcome, text = PASSED, io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            function()
+        except (lib.Skip, build.Missing) as why:
+            outcome = SKIPPED
+            text.write(str(why))
+        except BaseException:
+            outcome = FAILED
+            traceback.print_exc(file=text)
+    with os.fdopen(pipe, "w") as f:
+        f.write(text.getvalue())
+    os._exit(outcome)
+
+
+def descendants(pid):
+    """Processes below a process, by /proc; sessions and orphans included, since we are subreaper."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            children = [int(word) for word in f.read().split()]
+    except OSError:
+        return []
+    return children + [d for child in children for d in descendants(child)]
+
+
+def kill_all():
+    """Ends everything that a test has left behind; all our descendants come from it."""
+    while True:
+        left = descendants(os.getpid())
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.01)
+
+
+def run_test(function, timeout):
+    """(outcome, text)"""
+    directory = tempfile.mkdtemp(prefix="wick-e2e-")
+    os.chmod(directory, 0o755)
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(read_end)
+        in_child(function, directory, write_end)
+    os.close(write_end)
+    deadline = time.monotonic() + timeout
+    status = None
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.02)
+    else:
+        status = None
+    kill_all()
+    with os.fdopen(read_end, errors="backslashreplace") as f:
+        text = f.read()
+    shutil.rmtree(directory, ignore_errors=True)
+    if status is None:
+        return FAILED, f"killed after {timeout} s"
+    if not os.WIFEXITED(status):
+        return FAILED, f"the test's process ended with wait status {status}"
+    return os.WEXITSTATUS(status), text
+
+
+def reason_to_skip():
+    """Why nothing can run here, or None."""
+    if os.geteuid():
+        return "not root"
+    if not os.access(lib.WICK, os.X_OK):
+        return f"{lib.WICK} doesn't exist: make, or set WICK"
+    done = subprocess.run([lib.WICK, "check"], capture_output=True, text=True)
+    if done.returncode:
+        blocked = [line for line in done.stdout.splitlines() if line.startswith("blocked")]
+        return "wick check: " + ("; ".join(blocked) or done.stderr.strip() or "failed")
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-k", metavar="SUBSTRING", action="append", help="only tests named so")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60, help="for each test")
+    parser.add_argument("--list", action="store_true", help="print the names of the tests")
+    args = parser.parse_args()
+
+    tests = find_tests(args.k)
+    if args.list:
+        print("\n".join(name for name, _ in tests))
+        return 0
+    counts = [0, 0, 0]
+    why = reason_to_skip()
+    if why:
+        print(f"nothing can be tested: {why}")
+        counts[SKIPPED] = len(tests)
+        tests = []
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for name, function in tests:
+        start = time.monotonic()
+        outcome, text = run_test(function, args.timeout)
+        counts[outcome] += 1
+        reason = f": {text}" if outcome == SKIPPED else ""
+        print(f"{WORDS[outcome]:4} {name} ({time.monotonic() - start:.1f} s){reason}")
+        if outcome == FAILED:
+            print("\t" + text.rstrip().replace("\n", "\n\t"))
+        sys.stdout.flush()
+    print("{} passed, {} failed, {} skipped".format(*counts))
+    return 1 if counts[FAILED] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
