@@ -19,7 +19,10 @@ struct {
 	__uint(max_entries, 2 * 1024 * 1024);
 } captures SEC(".maps");
 
-enum { CAPTURE_SCAN = 512 };	/* mappings of any kind looked at */
+enum {
+	CAPTURE_SCAN = 512,	/* mappings of any kind looked at */
+	CAPTURE_CHUNK = 4096,	/* bytes read at a time */
+};
 
 /* Looks at the mapping at w->scan, or passes the gap there, and moves on. Executable ones are learnt
  * like one that a walk meets, so their files are known or announced. 0 at the end. Global, so that the
@@ -71,10 +74,20 @@ static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
 	c->stack_start = start;
 	if (n > WK_CAPTURE_STACK)
 		n = WK_CAPTURE_STACK;
-	asm volatile("" : "+r"(n));	/* verifier: the bound must be seen on what is used */
-	if (n > WK_CAPTURE_STACK)
-		return 0;
-	return bpf_probe_read_user(c->stack, n, (void *)start) ? 0 : n;
+	/* In chunks: a page that was never touched (a large buffer in some frame) is left zero. */
+	for (u32 i = 0; i < WK_CAPTURE_STACK / CAPTURE_CHUNK; i++) {
+		u32 at = i * CAPTURE_CHUNK, left = n - at;
+
+		if (at >= n)
+			break;
+		if (left > CAPTURE_CHUNK)
+			left = CAPTURE_CHUNK;
+		asm volatile("" : "+r"(left));	/* verifier: the bound must be seen on what is used */
+		if (left > CAPTURE_CHUNK)
+			return 0;
+		bpf_probe_read_user(&c->stack[at], left, (void *)(start + at));
+	}
+	return n;
 }
 
 static __always_inline void copy_registers(const struct wk_regs *r, struct wk_capture *c)

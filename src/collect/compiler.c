@@ -69,7 +69,7 @@ static void *work(void *arg)
 	struct compiled d;
 	struct job j;
 
-	(void)setpriority(PRIO_PROCESS, 0, 19);	/* of this thread: Linux counts them one by one */
+	(void)setpriority(PRIO_PROCESS, 0, COMPILER_NICE);	/* of this thread alone, on Linux */
 	for (;;) {
 		pthread_mutex_lock(&c->lock);
 		while (!c->stop && !c->njobs)

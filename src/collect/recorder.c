@@ -47,7 +47,7 @@ int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct re
 	r = sampler_open(o, &rec->sampler, e);
 	if (r)
 		return r;
-	r = unwinder_new(rec->sampler, rec->files, rows_bytes ? rows_bytes : UNWINDER_ROWS_BYTES,
+	r = unwinder_new(rec->sampler, rec->files, rows_bytes,
 			 &rec->unwinder);
 	if (r)
 		return err_set(e, r, "can't start the thread that compiles unwind tables: %s",

@@ -21,7 +21,7 @@ struct replay_rows {
 };
 typedef struct replay_rows replay_source(void *ctx, uint32_t file_id);
 
-enum { REPLAY_FRAMES = WK_LEAF_FRAMES };	/* deeper ones end with WK_USER_DEPTH */
+enum { REPLAY_FRAMES = 4 * WK_LEAF_FRAMES };	/* deeper ones end with WK_USER_DEPTH */
 
 struct replay_walk {
 	uint64_t frames[REPLAY_FRAMES + 1];	/* room for the mark */

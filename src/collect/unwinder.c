@@ -63,6 +63,13 @@ static int know(struct unwinder *u, uint32_t id)
 	return r;
 }
 
+static uint64_t default_bytes(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return MIN(MAX(memory / UNWINDER_ROWS_SHARE, UNWINDER_ROWS_MIN), UNWINDER_ROWS_MAX);
+}
+
 int unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
 		 struct unwinder **ret)
 {
@@ -73,7 +80,7 @@ int unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_byt
 		return -ENOMEM;
 	u->sampler = s;
 	u->files = files;
-	u->rows_bytes = rows_bytes;
+	u->rows_bytes = rows_bytes ? rows_bytes : default_bytes();
 	r = know(u, WK_FILE_FIRST);
 	if (!r)
 		r = compiler_new(&u->compiler);
@@ -224,6 +231,8 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 			ret = unwinder_file(u, u->walk.missing);	/* evicted meanwhile */
 		}
 		if (r == -EAGAIN) {
+			if (!ret)
+				compiler_want(u->compiler, u->walk.missing, 1);
 			u->waiting[kept++] = *w;
 			continue;
 		}

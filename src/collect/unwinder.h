@@ -24,7 +24,11 @@ enum {
 	UNWINDER_WAITING_BYTES = 16 << 20,	/* of copied stacks */
 	UNWINDER_FINISH_SECONDS = 20,		/* to wait at the end for rows being compiled */
 };
-#define UNWINDER_ROWS_BYTES (16ULL << 20)	/* default of rows_bytes */
+/* Default of rows_bytes: a share of the machine's memory within these bounds. 20 MiB hold the rows of
+ * 2.5 million: cc1, node, a JVM and all that a distribution runs beside them. */
+#define UNWINDER_ROWS_MIN   (16ULL << 20)
+#define UNWINDER_ROWS_MAX   (64ULL << 20)
+#define UNWINDER_ROWS_SHARE 512
 
 struct unwinder_stats {
 	uint64_t compiled, without, failed;	/* files: with rows, without CFI, unreadable or over a limit */
@@ -33,6 +37,7 @@ struct unwinder_stats {
 	uint64_t outcomes[WK_OUTCOME_MAX];	/* of the stacks walked here */
 };
 
+/* rows_bytes: 0 for the default. */
 int must_check unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
 			    struct unwinder **ret);
 void unwinder_free(struct unwinder *u);

@@ -17,7 +17,8 @@
  *
  * Hostile input: nothing is read outside of [data, data + size); each CFA instruction costs a few
  * nanoseconds and at least one byte, each entry's instructions are run once, and a CIE, which may be
- * read and run again for each of its FDEs, has a size limit. So the time is linear in size. No allocation. Not thread-safe on one struct cfi (it remembers the last CIE).
+ * read and run again for each of its FDEs, has a size limit. So the time is linear in size. No
+ * allocation. Not thread-safe on one struct cfi (it remembers the last CIE).
  */
 #ifndef WICK_UNWIND_CFI_H
 #define WICK_UNWIND_CFI_H

@@ -113,13 +113,15 @@ static int add_place(struct compiler *c, uint64_t start, uint64_t size, uint32_t
 	return 0;
 }
 
+/* Frames hold offsets up to WK_FILE_OFF_MAX; code behind it is never asked for. */
 static void find_segments(struct compiler *c)
 {
 	size_t n;
 	const struct elf_segment *s = elf_segments(c->elf, &n);
 
 	for (size_t i = 0; i < n && c->nsegments < SEGMENTS_MAX; i++)
-		if (s[i].type == PT_LOAD && s[i].flags & PF_X && s[i].filesz)
+		if (s[i].type == PT_LOAD && s[i].flags & PF_X && s[i].filesz &&
+		    s[i].offset + s[i].filesz <= WK_FILE_OFF_MAX)
 			c->segments[c->nsegments++] = &s[i];
 }
 
@@ -478,6 +480,7 @@ static void compile_fde(struct compiler *c, struct cfi *cfi, size_t offset, uint
 	/* glibc's FDE starts one byte before the code on purpose; others may not know. */
 	if (fde.signal && c->start > prev_end)
 		c->start--;
+	/* glibc's rawmemchr on arm64 says x15, which holds it from the middle on only. */
 	if (fde.cie.ra_reg != cfi_machine(c->machine).ra) {
 		c->stats.reasons[RULE_RA_EXPRESSION]++;
 		put_row_at(c, fde.start, bad);

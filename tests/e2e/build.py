@@ -16,13 +16,13 @@ SOURCES = os.path.join(HERE, "programs")
 OUTPUT = os.path.join(ROOT, "build", "e2e")
 
 # Hot functions stay functions, and frames are found by any walk.
-PLAIN = "-O1 -g -fno-inline -fno-omit-frame-pointer"
+PLAIN = "-O1 -g -fno-inline -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer"
 CC = os.environ.get("CC", "gcc") + " -std=gnu17 -D_GNU_SOURCE -Wall -Wextra"
 CXX = os.environ.get("CXX", "g++") + " -std=gnu++17 -Wall -Wextra"
 
 
-class Missing(Exception):
-    """The compiler for it isn't here; the text says which."""
+class Skip(Exception):
+    """A test isn't possible here; the text says why."""
 
 
 def c(source, flags="", base=PLAIN):
@@ -84,9 +84,9 @@ def program(name):
         return out
     compiler = shlex.split(command)[0]
     if not shutil.which(compiler):
-        raise Missing(f"{compiler} is not installed")
+        raise Skip(f"{compiler} is not installed")
     if "-fuse-ld=lld" in command and not shutil.which("ld.lld"):
-        raise Missing("ld.lld is not installed")
+        raise Skip("ld.lld is not installed")
     os.makedirs(OUTPUT, exist_ok=True)
     done = subprocess.run(shlex.split(command), cwd=SOURCES, capture_output=True, text=True)
     if done.returncode:
@@ -100,5 +100,5 @@ if __name__ == "__main__":
     for each in RECIPES:
         try:
             print(program(each))
-        except Missing as missing:
-            print(f"{each}: {missing}")
+        except Skip as why:
+            print(f"{each}: {why}")

@@ -26,10 +26,7 @@ WICK = os.path.abspath(os.environ.get("WICK", os.path.join(build.ROOT, "build", 
 FREQ = 499  # enough samples in a second, and no step with anything that ticks by 10
 
 program = build.program
-
-
-class Skip(Exception):
-    """Not possible here; the text says why."""
+Skip = build.Skip
 
 
 def each(*values):

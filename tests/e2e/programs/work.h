@@ -17,7 +17,9 @@ static volatile unsigned long work_sink;
 /* In the body of a function that is to be found hot: no call, the function itself is the leaf. */
 #define WORK(units)                                                                                \
 	do {                                                                                       \
-		for (unsigned long turn_ = 0; turn_ < (units); turn_++)                            \
+		const unsigned long turns_ = (units);                                              \
+                                                                                                   \
+		for (unsigned long turn_ = 0; turn_ < turns_; turn_++)                             \
 			work_sink += turn_;                                                        \
 	} while (0)
 

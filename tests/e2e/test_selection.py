@@ -1,0 +1,190 @@
+"""What is profiled: everything, processes, threads, cgroups, commands and their children."""
+
+import contextlib
+import os
+import time
+
+import lib
+from lib import (
+    expect_most,
+    expect_none,
+    expect_share,
+    expect_some,
+    program,
+    record,
+    running,
+    under,
+)
+
+
+def test_everything():
+    with running(program("shares"), "30"), running(program("burst-0"), "30"):
+        r = record("-a", "-d", "1")
+    expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
+    expect_some(r, under("hot_burst_0"))
+
+
+def test_everything_is_the_default():
+    with running(program("burst-0"), "30"):
+        r = record("-d", "0.5")
+    expect_some(r, under("hot_burst_0"))
+
+
+def test_process():
+    with running(program("burst-0"), "30") as one, running(program("burst-1"), "30"):
+        r = record("-p", one.pid, "-d", "1")
+    expect_some(r, under("hot_burst_0"))
+    expect_none(r, lambda s: s.labels["pid"] != one.pid, what="samples of other processes")
+    lib.check(r.ticks["unselected"] > 0, "the other process's ticks are nowhere")
+
+
+def test_processes():
+    with (
+        running(program("burst-0"), "30") as one,
+        running(program("burst-1"), "30") as two,
+        running(program("burst-2"), "30"),
+    ):
+        r = record("-p", f"{one.pid},{two.pid}", "-d", "1")
+    expect_some(r, under("hot_burst_0"), at_least=50)
+    expect_some(r, under("hot_burst_1"), at_least=50)
+    expect_none(r, lambda s: s.labels["pid"] not in (one.pid, two.pid))
+
+
+def test_all_threads_of_a_process():
+    with running(program("threads"), "20", lines=2) as target:
+        r = record("-p", target.pid, "-d", "0.7")
+    expect_some(r, under("hot_steady"))
+    expect_some(r, under("hot_first"))
+
+
+def test_thread():
+    with running(program("threads"), "20", lines=2) as target:
+        tids = {name: int(tid) for name, tid in target.lines}
+        r = record("-t", tids["steady"], "-d", "0.7")
+    expect_some(r, under("hot_steady"))
+    expect_none(r, lambda s: s.labels["comm"] != "steady", what="samples of the other thread")
+
+
+@lib.each("alone", "inherit")
+def test_children(how):
+    with running(program("family"), "20") as target:
+        options = ["--inherit"] if how == "inherit" else []
+        r = record("-p", target.pid, *options, "-d", "1.6")
+    expect_some(r, under("hot_parent"))
+    if options:
+        expect_some(r, under("hot_child"))
+    else:
+        expect_none(r, under("hot_child"), what="samples of the child")
+
+
+def test_command_and_its_children():
+    with running(program("burst-3"), "30"):
+        r = record(command=["sh", "-c", f"{program('burst-0')} 0.3; {program('burst-1')} 0.3 & wait"])
+    expect_some(r, under("hot_burst_0"), at_least=60)
+    expect_some(r, under("hot_burst_1"), at_least=60)
+    expect_none(r, under("hot_burst_3"), what="samples of a process beside")
+
+
+def test_everything_while_a_command_runs():
+    with running(program("burst-3"), "30"):
+        r = record("-a", command=[program("burst-0"), "0.5"])
+    expect_some(r, under("hot_burst_0"), at_least=60)
+    expect_some(r, under("hot_burst_3"), at_least=60)
+
+
+def hierarchies():
+    """Where a cgroup can be made: name -> directory. v1 by a controller that wick can use."""
+    found = {}
+    with open("/proc/self/mountinfo") as f:
+        for line in f:
+            mount, _, rest = line.partition(" - ")
+            kind, _, options = rest.split()[:3]
+            if kind == "cgroup2":
+                found["v2"] = mount.split()[4]
+            elif kind == "cgroup" and "memory" in options.split(","):
+                found["v1"] = mount.split()[4]
+    return found
+
+
+@contextlib.contextmanager
+def cgroup(version):
+    parent = hierarchies().get(version)
+    if not parent:
+        raise lib.Skip(f"no cgroup {version} hierarchy")
+    path = os.path.join(parent, f"wick-e2e-{os.getpid()}")
+    try:
+        os.makedirs(os.path.join(path, "inner"))
+    except OSError as e:
+        raise lib.Skip(f"{path}: {e.strerror}") from None
+    try:
+        yield path
+    finally:
+        for directory in (os.path.join(path, "inner"), path):
+            for _ in range(100):  # until the kernel has let go of the processes
+                with contextlib.suppress(OSError):
+                    os.rmdir(directory)
+                    break
+                time.sleep(0.02)
+
+
+def move(pid, path):
+    with open(os.path.join(path, "cgroup.procs"), "w") as f:
+        f.write(str(pid))
+
+
+@lib.each("v1", "v2")
+def test_cgroup(version):
+    with (
+        cgroup(version) as path,
+        running(program("burst-0"), "30") as member,
+        running(program("burst-1"), "30") as deeper,
+        running(program("burst-2"), "30"),
+    ):
+        move(member.pid, path)
+        move(deeper.pid, os.path.join(path, "inner"))
+        r = record("--cgroup", path, "-d", "1.2")
+    expect_some(r, under("hot_burst_0"), at_least=60)
+    expect_some(r, under("hot_burst_1"), at_least=60)
+    expect_none(r, lambda s: s.labels["pid"] not in (member.pid, deeper.pid))
+
+
+def test_cgroup_that_is_not_there():
+    _, stderr = lib.wick("record", "--cgroup", "/no/such/cgroup", "-d", "0.1", status=1)
+    lib.check("/no/such/cgroup" in stderr, stderr)
+
+
+def test_process_that_is_not_there():
+    """A clear message, and no file."""
+    _, stderr = lib.wick("record", "-p", "2147483647", "-d", "0.1", status=1)
+    lib.check("no process 2147483647" in stderr, stderr)
+    lib.check(not os.listdir("."), f"left {os.listdir('.')}")
+
+
+def test_process_that_ends():
+    """The recording ends with its last process, not with its time."""
+    start = time.monotonic()
+    with running(program("burst-0"), "0.6") as target:
+        r = record("-p", target.pid, "-d", "30")
+    lib.check(time.monotonic() - start < 15, "it went on without the process")
+    expect_most(r, under("hot_burst_0"), share=0.9, at_least=60)
+
+
+def test_process_ids_are_those_of_the_namespace():
+    lib.need("unshare")
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    r = record(command=[program("shares"), "0.7"], prefix=prefix)
+    expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
+    pids = {s.labels["pid"] for s in r.profile.samples}
+    lib.check(pids and max(pids) < 10, f"process ids {pids}")
+
+
+def test_process_of_another_namespace():
+    """Seen from outside a process has the number it has there."""
+    lib.need("unshare")
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    with running(program("shares"), "30", prefix=prefix) as outer:
+        with open(f"/proc/{outer.pid}/task/{outer.pid}/children") as f:
+            inner = int(f.read().split()[0])
+        r = record("-p", inner, "-d", "0.7")
+    expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
+    lib.check({s.labels["pid"] for s in r.profile.samples} == {inner}, "wrong process ids")
