@@ -11,14 +11,15 @@
  *	r = wk_step(regs, row, &side);		// 0: regs is the caller now; else why the walk ends
  *
  * A stop leaves pc, sp, fp, lr, exact and leaf as they were, so the caller may try wk_fp_step next.
- * Steps returning 0 move sp up, strictly, so whatever tables and stack say, a walk ends; the two
- * exceptions can't repeat by themselves: an arm64 leaf without a frame (its lr is used up) and a
- * signal frame, which may lead anywhere (alternate stacks). The walker bounds the number of steps.
+ * Steps move sp up. Exceptions: a leaf whose return address is still in a register leaves it (once:
+ * registers are used up then); a signal frame and a frame pointer may lead to another stack, which
+ * may be anywhere but within WK_OTHER_STACK below. Hostile stacks can use the latter to go round
+ * in circles, so the walker bounds the number of steps.
  *
  * Stops: WK_USER_ROOT      outermost frame
  *	  WK_USER_NO_INFO   no rule for this address
  *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that is only known in a leaf
- *	  WK_USER_BAD_FRAME the CFA is misaligned or not above sp; frame pointer likewise
+ *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise
  *	  WK_USER_FAULT     stack not readable
  *
  * Architecture: WK_ARCH_ARM64 when set (by the includer, or here from the target), else x86-64.
@@ -43,30 +44,33 @@
 #ifdef WK_ARCH_ARM64
 enum {
 	WK_REG_FP = 29, WK_REG_LR = 30, WK_REG_SP = 31,
-	WK_GENERAL = 32,	/* x0..x28; 29 to 31 unused: a power of two is a mask */
 	WK_SIGFRAME_WORDS = 33,	/* x0..x30, sp, pc */
 };
 /* arch/arm64/kernel/signal.c, struct rt_sigframe: sp -> siginfo (128 bytes), then ucontext, whose
- * uc_mcontext follows at 176; in it fault_address, then regs[31], sp, pc (uapi/asm/sigcontext.h). */
+ * uc_mcontext is at 176; in it fault_address, then regs[31], sp, pc (uapi/asm/sigcontext.h). */
 #define WK_SIGFRAME_OFF (128 + 176 + 8)
 #else
 enum {
-	WK_REG_FP = 6, WK_REG_LR = 255, WK_REG_SP = 7,
-	WK_GENERAL = 16,	/* by DWARF number; 6 and 7 unused */
+	WK_REG_FP = 6, WK_REG_SP = 7,
 	WK_SIGFRAME_WORDS = 17,
 };
-/* arch/x86/include/asm/sigframe.h, struct rt_sigframe: pretcode, which the handler's ret has popped,
+/* arch/x86/include/asm/sigframe.h, struct rt_sigframe: pretcode, which the handler's ret popped,
  * then ucontext: uc_flags, uc_link, uc_stack (24 bytes), uc_mcontext (uapi/asm/sigcontext.h). */
 #define WK_SIGFRAME_OFF (8 + 8 + 24)
 #endif
+
+enum {
+	WK_GENERAL = 16,	/* a power of two: one less is a mask */
+	WK_OTHER_STACK = 64 << 10, /* bytes: so far below sp is another stack, nearer is an error */
+};
 
 struct wk_regs {
 	__u64 pc, sp, fp;
 	__u64 lr;		/* arm64, while leaf */
 	__u64 pac_mask;		/* arm64: bits of a return address that may hold its signature */
-	__u32 exact;		/* pc is where execution stands; 0: a return address, look up pc - 1 */
+	__u32 exact;		/* pc is where execution stands; 0: return address, look up pc - 1 */
 	__u32 leaf;		/* general[] and lr are this frame's: sampled, or cut by a signal */
-	__u64 general[WK_GENERAL];
+	__u64 general[WK_GENERAL]; /* x86-64 by DWARF number, but sp and fp; no arm64 CFI needs any */
 	__u64 scratch[WK_SIGFRAME_WORDS];
 };
 
@@ -75,6 +79,7 @@ struct wk_rule {
 	__u64 cfa;
 	__u64 fp, ra;		/* values, or addresses to read them from: */
 	__u32 fp_saved, ra_saved;
+	__u32 from_sp;		/* the CFA is sp + something */
 	__u32 exact;
 };
 
@@ -87,13 +92,30 @@ static __always_inline int wk_reg(const struct wk_regs *r, __u8 n, __u64 *ret)
 		*ret = r->fp;
 	else if (!r->leaf)
 		return -1;
+#ifdef WK_ARCH_ARM64
 	else if (n == WK_REG_LR)
 		*ret = r->lr;
+#else
 	else if (n < WK_GENERAL)
 		*ret = r->general[n & (WK_GENERAL - 1)];
+#endif
 	else
 		return -1;
 	return 0;
+}
+
+/* Whether a rule's CFA can be that of the frame at sp: higher on the same stack. Without a frame it
+ * is sp itself, and then the return address can't be on the stack. Found otherwise than from sp it
+ * may lie on another stack (Go's goroutine under its system stack, coroutines, split stacks). */
+static __always_inline int wk_is_cfa(const struct wk_regs *r, const struct wk_rule *rule)
+{
+	if (rule->cfa & 7)
+		return 0;
+	if (rule->cfa > r->sp)
+		return 1;
+	if (rule->cfa == r->sp)
+		return r->leaf && !rule->ra_saved;
+	return !rule->from_sp && rule->cfa >= WK_OTHER_STACK && r->sp - rule->cfa >= WK_OTHER_STACK;
 }
 
 /* Moves to the caller that a rule describes. */
@@ -101,10 +123,7 @@ static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct w
 {
 	__u64 pair[2] = { rule->fp, rule->ra };
 
-	if (rule->cfa & 7)
-		return WK_USER_BAD_FRAME;
-	/* Only a return address that isn't on the stack can leave the stack as it is. */
-	if (rule->cfa < r->sp || (rule->cfa == r->sp && (rule->ra_saved || !r->leaf)))
+	if (!wk_is_cfa(r, rule))
 		return WK_USER_BAD_FRAME;
 	if (rule->fp_saved && rule->ra_saved && rule->ra == rule->fp + 8) {
 		if (WK_READ_USER(pair, sizeof(pair), rule->fp))
@@ -138,7 +157,6 @@ static __always_inline enum wk_outcome wk_signal_step(struct wk_regs *r)
 #ifdef WK_ARCH_ARM64
 	if (!s[32])
 		return WK_USER_ROOT;
-	__builtin_memcpy(r->general, s, 29 * sizeof(*s));
 	r->fp = s[29];
 	r->lr = s[30];
 	r->sp = s[31];
@@ -173,6 +191,7 @@ static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, const str
 	if (side->cfa_kind == WK_SIDE_INDEX && wk_reg(r, side->cfa_reg2, &index))
 		return WK_USER_BAD_RULE;
 	rule.cfa = base + index * 8 + side->cfa_off;
+	rule.from_sp = side->cfa_reg == WK_REG_SP && side->cfa_kind == WK_SIDE_REG;
 	if (side->cfa_kind != WK_SIDE_REG) {
 		if (WK_READ_USER(&base, sizeof(base), rule.cfa))
 			return WK_USER_FAULT;
@@ -203,7 +222,7 @@ static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, const str
 static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row row,
 					       const struct wk_side *side)
 {
-	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp };
+	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp, .from_sp = row.cfa != WK_CFA_FP };
 	__u64 fp_at;
 
 	if (row.cfa == WK_CFA_NONE)
@@ -248,8 +267,9 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 
 /* By the frame record {saved frame pointer, return address} that fp points to: code without tables
  * that keeps frame pointers (JIT, Go). fp 0 marks the outermost frame (x86-64 psABI 3.4.1, AAPCS64
- * 6.4.6). The saved frame pointer isn't judged here: the caller may have tables and use the register
- * for other things. Whoever needs it next finds out: it must be aligned and not below sp. */
+ * 6.4.6). The saved frame pointer isn't judged here: the caller may have tables and use the
+ * register for other things. Whoever needs it next finds out: it must be aligned, and not below sp
+ * unless on another stack. */
 static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r)
 {
 	struct wk_rule rule = {
@@ -258,7 +278,7 @@ static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r)
 
 	if (!r->fp)
 		return WK_USER_ROOT;
-	if (r->fp < r->sp || rule.cfa < r->fp)
+	if (rule.cfa < r->fp || (r->fp < r->sp && rule.cfa >= r->sp))
 		return WK_USER_BAD_FRAME;
 	return wk_move(r, &rule);
 }

@@ -229,6 +229,42 @@ int wick_tick(void *ctx)
 	return 0;
 }
 
+enum { LEAF_BYTES = 4096 };	/* functions without a frame are small */
+
+/* A sampled function without rows may have no frame of its own (Go's leaves; any prologue's first
+ * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
+ * Its return address is still at the top of the stack. Believed only if the instruction before it
+ * is a direct call to just where we are: a stale address in a local variable isn't. */
+static __always_inline bool leaf_return(struct wk_regs *r)
+{
+	u64 ra, target;
+#if defined(__TARGET_ARCH_arm64)
+	u32 insn;
+
+	ra = r->lr & ~r->pac_mask;
+	if (bpf_probe_read_user(&insn, sizeof(insn), (void *)(ra - 4)) || insn >> 26 != 0x25)
+		return false;	/* bl: Arm ARM C6.2 */
+	target = ra - 4 + ((s64)((u64)insn << 38) >> 36);
+#else
+	u8 code[5];
+	s32 distance;
+
+	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp) ||
+	    bpf_probe_read_user(code, sizeof(code), (void *)(ra - sizeof(code))) || code[0] != 0xe8)
+		return false;	/* call rel32: Intel SDM volume 2 */
+	__builtin_memcpy(&distance, code + 1, sizeof(distance));
+	target = ra + (s64)distance;
+#endif
+	if (r->pc - target >= LEAF_BYTES)
+		return false;
+#if !defined(__TARGET_ARCH_arm64)
+	r->sp += sizeof(ra);
+#endif
+	r->pc = ra;
+	r->exact = r->leaf = 0;
+	return true;
+}
+
 /* Not an outcome: the rows of the file at hand are being compiled. */
 enum { WALK_CAPTURE = WK_OUTCOME_MAX };
 
@@ -246,10 +282,10 @@ __noinline u32 walk_frame(void)
 	addr = w->regs.pc - !w->regs.exact;
 	v = vma_of(w, addr);
 	if (!v || !v->exec) {
+		if (w->in_exec)		/* old registers, new memory: nothing is true */
+			return WK_USER_EXEC;
 		if (!w->nr_user)	/* keep the leaf, whatever it is */
 			push_frame(w, addr & ~(0xfULL << WK_FRAME_TAG_SHIFT));
-		if (w->in_exec)
-			return WK_USER_EXEC;
 		return v ? WK_USER_NOT_EXECUTABLE : WK_USER_NO_MAPPING;
 	}
 	if (v->file.rows == WK_ROWS_COMING && v->file.id && !w->no_capture)
@@ -264,6 +300,8 @@ __noinline u32 walk_frame(void)
 		if (r != WK_USER_NO_INFO)
 			return r;
 	}
+	if (w->regs.leaf && leaf_return(&w->regs))
+		return 0;
 	return wk_fp_step(&w->regs);
 }
 

@@ -56,7 +56,7 @@ enum wk_fp {		/* the caller's frame pointer */
 
 enum wk_ra {		/* the return address */
 	WK_RA_CFA,	/* *(cfa - 8): x86-64 */
-	WK_RA_LR,	/* in the link register: arm64 leaf, valid in the sampled or post-signal frame */
+	WK_RA_LR,	/* in the link register: arm64, in the sampled or post-signal frame only */
 	WK_RA_AFTER_FP,	/* *(cfa + 8 * fp_off + 8): arm64 frame record {x29, x30} */
 	WK_RA_SAVED,	/* *(cfa + 8 * fp_off), not with WK_FP_SAVED: arm64 saved x30 alone */
 };
@@ -91,7 +91,7 @@ struct wk_side {
 	__u8 cfa_kind, cfa_reg, cfa_reg2;
 	__u8 fp_where, fp_reg;	/* enum wk_side_where */
 	__u8 ra_where, ra_reg;	/* AT_CFA, AT_REG or IN_REG */
-	__u8 exact;		/* signal frame of its own making: the pc found was interrupted there,
+	__u8 exact;		/* signal frame of its own making: the pc found was interrupted,
 				 * it is no return address */
 	__s32 cfa_off, cfa_add;
 	__s32 fp_off, ra_off;

@@ -131,6 +131,11 @@ static int fill_config(struct sampler *s, struct err *e)
 	cfg->keep_idle = s->o.keep_idle;
 	cfg->capture = !s->o.no_rows;
 	cfg->thread_size = 16384;	/* x86-64 and arm64 with pages of 4 or 16 KiB */
+#ifdef __aarch64__
+	/* Arm ARM D8.3.6: a pointer's signature fills its bits from the top of the address space up to
+	 * 54. Our stack lies at that top. */
+	cfg->pac_mask = ((1ULL << 55) - 1) & ~((1ULL << (64 - __builtin_clzl((unsigned long)&st))) - 1);
+#endif
 	cfg->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	return 0;
 }

@@ -146,8 +146,8 @@ static uint64_t get_format(struct cursor *c, uint8_t encoding)
 	}
 }
 
-/* An encoded pointer to code. Text- and data-relative ones, and pointers kept in memory, don't occur
- * for code on our machines. */
+/* An encoded pointer to code. Text- and data-relative ones, and pointers kept in memory, don't
+ * occur for code on our machines. */
 static int get_pointer(struct cursor *c, uint8_t encoding, uint64_t *ret)
 {
 	uint64_t base = 0, v;
@@ -220,8 +220,8 @@ static int read_entry(const struct cfi *c, size_t offset, size_t *ret_next, stru
 	return 0;
 }
 
-/* Augmentation string and data of a CIE. Letters behind an unknown one can't be understood, but with
- * 'z' the data's length is known and everything else can. */
+/* Augmentation string and data of a CIE. With 'z' the data has a length, so that we needn't know
+ * what every letter brings in FDEs; an unknown letter may yet change what the rules mean. */
 static int read_augmentation(struct cursor *c, const char *letters, struct cfi_cie *ret)
 {
 	struct cfi_bytes data;
@@ -248,7 +248,7 @@ static int read_augmentation(struct cursor *c, const char *letters, struct cfi_c
 		case 'S':
 			ret->signal = true;
 			break;
-		case 'B':	/* arm64: return addresses signed with key B; nothing for us in it */
+		case 'B':	/* arm64: return addresses signed with key B: no data */
 		case 'G':	/* arm64: tagged stack memory, likewise */
 			break;
 		default:

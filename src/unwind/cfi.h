@@ -16,8 +16,8 @@
  * followed, the ones a stack walk needs: frame pointer, return address, stack pointer.
  *
  * Hostile input: nothing is read outside of [data, data + size); each CFA instruction costs a few
- * nanoseconds and at least one byte, each entry's instructions are run once, and a CIE, which may be
- * read and run again for each of its FDEs, has a size limit. So the time is linear in size. No
+ * nanoseconds and at least one byte, each entry's instructions are run once, and a CIE, which may
+ * be read and run again for each of its FDEs, has a size limit. So the time is linear in size. No
  * allocation. Not thread-safe on one struct cfi (it remembers the last CIE).
  */
 #ifndef WICK_UNWIND_CFI_H
@@ -88,8 +88,9 @@ struct cfi_loc {
 	struct cfi_bytes expr;	/* DWARF expression, not checked */
 };
 
-/* All that is known about one range of code. The CFA is CFI_AT_EXPR never; CFI_IN_REG is reg + offset,
- * CFI_IS_EXPR its expression, CFI_UNSPECIFIED not set. Pointers live as long as the section. */
+/* All that is known about one range of code. Of the CFA, CFI_IN_REG says reg + offset, CFI_IS_EXPR
+ * the expression's value, CFI_UNSPECIFIED that nothing set it; the others don't occur. Pointers
+ * live as long as the section. */
 struct cfi_rule {
 	struct cfi_loc cfa, fp, ra, sp;
 };
@@ -103,10 +104,11 @@ struct cfi_machine cfi_machine(uint16_t machine);
 /* The next FDE at or after *pos, which is moved behind it; CIEs are passed over.
  *	0		*ret is filled in
  *	-ENOENT		the end; *pos stays
- *	-EBADMSG	this entry is malformed; *pos is behind it, or at the end if its length is wrong
- *	-ENOTSUP	this entry uses what wick doesn't read: an address relative to something other
- *			than the pc, an unknown augmentation or version; *pos is behind it
- * FDEs for no code at all (size 0, as linkers leave them for discarded functions) are passed over. */
+ *	-EBADMSG	this entry is malformed; *pos is behind it, at the end if its length is wrong
+ *	-ENOTSUP	this entry uses what wick doesn't read: an address relative to something
+ *			other than the pc, an unknown augmentation or version, a CIE over its
+ *			limit; *pos is behind it
+ * FDEs for no code at all (size 0, as linkers leave for discarded functions) are passed over. */
 int must_check cfi_next(struct cfi *c, size_t *pos, struct cfi_fde *ret);
 /* The FDE at an offset that cfi_next has returned. Errors as above. */
 int must_check cfi_fde_at(struct cfi *c, size_t offset, struct cfi_fde *ret);

@@ -224,10 +224,10 @@ static bool narrow(uint64_t v, __s32 *ret)
 	return (int64_t)v == *ret;
 }
 
-/* Registers that wk_regs has: 16 on x86-64, 32 on arm64. */
+/* Registers that wk_regs has. arm64: fp, lr, sp; nothing seen there needs others. */
 static bool known_register(uint16_t machine, uint64_t reg)
 {
-	return reg < (machine == EM_AARCH64 ? 32 : 16);
+	return machine == EM_AARCH64 ? reg >= 29 && reg <= 31 : reg < 16;
 }
 
 static enum rule_reason side_cfa(uint16_t machine, const struct cfi_loc *cfa, struct wk_side *s)
@@ -259,7 +259,8 @@ static enum rule_reason side_cfa(uint16_t machine, const struct cfi_loc *cfa, st
 }
 
 /* Where a register is, as side rules have it: AT_CFA, AT_REG or IN_REG. False: none of these. */
-static bool side_where(uint16_t machine, const struct cfi_loc *l, __u8 *where, __u8 *reg, __s32 *off)
+static bool side_where(uint16_t machine, const struct cfi_loc *l, __u8 *where, __u8 *reg,
+		       __s32 *off)
 {
 	struct value v;
 

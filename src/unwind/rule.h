@@ -36,7 +36,8 @@ enum rule_reason {
 const char *rule_reason_label(enum rule_reason reason);
 
 /* Fills in *ret_row except pc. cfa is WK_CFA_SIDE when *ret_side holds the rule (the row's index is
- * the caller's to set), WK_CFA_BAD for every reason but RULE_OK and RULE_FP. signal is the FDE's. */
+ * the caller's to set), WK_CFA_BAD for every reason but RULE_OK and RULE_FP. signal is the FDE's
+ * augmentation. */
 enum rule_reason rule_compile(uint16_t machine, bool signal, const struct cfi_rule *rule,
 			      struct wk_row *ret_row, struct wk_side *ret_side);
 

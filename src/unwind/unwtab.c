@@ -240,7 +240,8 @@ static int read_by_header(struct compiler *c)
 
 static bool is_go(const struct elf *elf)
 {
-	return elf_section_by_name(elf, ".gopclntab") || elf_section_by_name(elf, ".go.buildinfo") ||
+	return elf_section_by_name(elf, ".gopclntab") ||
+	       elf_section_by_name(elf, ".go.buildinfo") ||
 	       elf_section_by_name(elf, ".data.rel.ro.gopclntab");
 }
 
@@ -285,15 +286,18 @@ static int scan_gap(struct compiler *c, uint64_t start, uint64_t end, uint8_t *c
 	const uint8_t *p, *from;
 	int r;
 
+	/* One round a chunk; chunks overlap, since a trampoline may lie across. */
 	while (end - start >= size && *budget && c->stats.trampolines < TRAMPOLINES) {
 		size_t n = MIN(MIN(end - start, (uint64_t)SCAN_CHUNK), *budget);
 
 		r = elf_read(c->elf, start, chunk, n);
 		if (r)
 			return r == -EBADMSG ? 0 : r;	/* a truncated file runs no code there */
-		for (from = chunk; (p = memmem(from, chunk + n - from, code, size)); from = p + size) {
+		from = chunk;
+		while ((p = memmem(from, chunk + n - from, code, size))) {
 			uint64_t at = start + (p - chunk);
 
+			from = p + size;
 			/* Also the byte before: where a return address is looked up. */
 			r = add_place(c, at - !!at, size + !!at, FROM_TRAMPOLINE);
 			if (r)
@@ -301,7 +305,7 @@ static int scan_gap(struct compiler *c, uint64_t start, uint64_t end, uint8_t *c
 			c->stats.trampolines++;
 		}
 		*budget -= n;
-		start += n == SCAN_CHUNK ? n - (size - 1) : n;	/* one may lie across */
+		start += n == SCAN_CHUNK ? n - (size - 1) : n;
 	}
 	return 0;
 }
@@ -337,9 +341,9 @@ static int scan_gaps(struct compiler *c)
 	return r;
 }
 
-/* Linkers give libraries an entry point as well, the first byte of .text, and only their programs'
- * is real. Real ones without PT_INTERP (ld.so, static PIE) show it by how they begin: they clear the
- * frame pointer or take the initial sp as an argument, which no function would do first. */
+/* Linkers may give libraries an entry point as well, the first byte of .text, which means nothing.
+ * A real one without PT_INTERP (ld.so, static PIE) shows it by how it begins: it clears the frame
+ * pointer or takes the initial sp as an argument, which no function would do first. */
 static bool is_entry(const struct compiler *c, uint64_t offset)
 {
 	static const struct {
@@ -363,7 +367,8 @@ static bool is_entry(const struct compiler *c, uint64_t offset)
 	if (elf_read(c->elf, offset, code, sizeof(code)))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
-		if (begins[i].machine == c->machine && !memcmp(code, begins[i].code, begins[i].size))
+		if (begins[i].machine == c->machine &&
+		    !memcmp(code, begins[i].code, begins[i].size))
 			return true;
 	return false;
 }
@@ -539,7 +544,7 @@ static int make_index(struct compiler *c)
 	for (size_t i = 0; i < c->nplaces; i++)
 		end = MAX(end, c->places[i].start + c->places[i].size);
 	c->base = c->places[0].start & ~(uint64_t)(WK_BLOCK - 1);
-	if (end - c->base > MIN(c->limits->text_bytes, (uint64_t)UINT32_MAX << (WK_BLOCK_SHIFT - 1)))
+	if (end - c->base > c->limits->text_bytes)
 		return -E2BIG;
 	c->blocks = (uint32_t)((end - c->base) >> WK_BLOCK_SHIFT) + 1;
 	c->index = calloc((size_t)c->blocks + 1, sizeof(*c->index));

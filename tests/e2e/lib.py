@@ -245,7 +245,7 @@ def expect_none(r, *which, what="samples of this kind"):
     check(n == 0, f"{n} {what}; the profile has\n{top(r)}")
 
 
-def expect_share(r, part, share, among, at_least=200, sigmas=5):
+def expect_share(r, part, share, among, at_least=100, sigmas=5):
     """The share of `part` among `among` is what it should be, as far as so few samples can tell:
     within five standard deviations of a binomial distribution (wrong once in 1.7 million)."""
     n = expect_some(r, among, at_least=at_least)

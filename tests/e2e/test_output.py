@@ -84,7 +84,7 @@ def test_go_tool_pprof():
     lib.need("go")
     r = record(command=[program("shares"), "0.7"])
     expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
-    env = {**os.environ, "PPROF_BINARY_PATH": "/nonexistent", "HOME": os.getcwd()}
+    env = {**os.environ, "PPROF_BINARY_PATH": "/nonexistent", "PPROF_TMPDIR": os.getcwd()}
     done = subprocess.run(
         ["go", "tool", "pprof", "-top", r.path], capture_output=True, text=True, env=env
     )

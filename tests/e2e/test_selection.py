@@ -163,8 +163,9 @@ def test_process_that_is_not_there():
 def test_process_that_ends():
     """The recording ends with its last process, not with its time."""
     start = time.monotonic()
-    with running(program("burst-0"), "0.6") as target:
-        r = record("-p", target.pid, "-d", "30")
+    shell = ["sh", "-c", f"{program('burst-0')} 1 & echo $!; wait"]
+    with running(*shell, lines=1) as target:
+        r = record("-p", target.lines[0][0], "-d", "30")
     lib.check(time.monotonic() - start < 15, "it went on without the process")
     expect_most(r, under("hot_burst_0"), share=0.9, at_least=60)
 
@@ -182,9 +183,10 @@ def test_process_of_another_namespace():
     """Seen from outside a process has the number it has there."""
     lib.need("unshare")
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
-    with running(program("shares"), "30", prefix=prefix) as outer:
+    shell = ["sh", "-c", f"echo started; exec {program('shares')} 30"]
+    with running(*shell, prefix=prefix, lines=1) as outer:
         with open(f"/proc/{outer.pid}/task/{outer.pid}/children") as f:
-            inner = int(f.read().split()[0])
+            inner = int(f.read())
         r = record("-p", inner, "-d", "0.7")
     expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
     lib.check({s.labels["pid"] for s in r.profile.samples} == {inner}, "wrong process ids")

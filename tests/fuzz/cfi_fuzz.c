@@ -1,8 +1,8 @@
 /* Any bytes as a section of call frame information: every FDE, its program, every rule.
  *
- * The first byte chooses the section's kind and the machine. What must hold: rows ascend within their
- * FDE, the position moves on, an FDE can be found again by its offset, and rules stay within what
- * the walker accepts. */
+ * The first byte chooses the section's kind and the machine. What must hold: rows ascend within
+ * their FDE, the position moves on, an FDE can be found again by its offset, and rules stay within
+ * what the walker accepts. */
 #include <elf.h>
 
 #include "unwind/cfi.h"

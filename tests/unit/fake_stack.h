@@ -1,4 +1,4 @@
-/* fake_stack.h - memory for tests of bpf/step.h: some words at a stack's address, nothing elsewhere. */
+/* fake_stack.h - memory for tests of bpf/step.h: words at a stack's address, nothing elsewhere. */
 #ifndef WICK_TESTS_FAKE_STACK_H
 #define WICK_TESTS_FAKE_STACK_H
 
@@ -6,11 +6,11 @@
 
 #include "base/base.h"
 
-#define STACK	    UINT64_C(0x7ffc00100000)	/* address of the first word */
+#define STACK	    UINT64_C(0x7ffc00100000) /* address of the first word */
 #define STACK_WORDS 256
 
 static uint64_t stack[STACK_WORDS];
-static unsigned int reads;	/* how often memory was read since fake_reset */
+static unsigned int reads; /* how often memory was read since fake_reset */
 
 static inline int fake_read(void *dst, size_t n, uint64_t addr)
 {

@@ -7,14 +7,21 @@
 
 static struct wk_regs leaf_at(size_t sp_word, size_t fp_word)
 {
-	return (struct wk_regs){ .pc = 0x401000, .sp = at(sp_word), .fp = at(fp_word), .lr = 0x402000,
-				 .pac_mask = PAC, .exact = 1, .leaf = 1 };
+	return (struct wk_regs){ .pc = 0x401000,
+				 .sp = at(sp_word),
+				 .fp = at(fp_word),
+				 .lr = 0x402000,
+				 .pac_mask = PAC,
+				 .exact = 1,
+				 .leaf = 1 };
 }
 
 static struct wk_row row_of(enum wk_cfa cfa, int16_t cfa_off, enum wk_fp fp, enum wk_ra ra,
 			    int16_t fp_off)
 {
-	return (struct wk_row){ .cfa = (uint8_t)cfa, .cfa_off = cfa_off, .fp_off = fp_off,
+	return (struct wk_row){ .cfa = (uint8_t)cfa,
+				.cfa_off = cfa_off,
+				.fp_off = fp_off,
 				.fp_ra = (uint8_t)(fp | ra << 4) };
 }
 
@@ -47,8 +54,9 @@ START_TEST(frame_record)
 	struct wk_regs r = leaf_at(10, 20);
 
 	fake_reset();
-	stack[13] |= PAC & 0x0055000000000000;	/* signed */
-	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 6, WK_FP_SAVED, WK_RA_AFTER_FP, -4), NULL), 0);
+	stack[13] |= PAC & 0x0055000000000000; /* signed */
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 6, WK_FP_SAVED, WK_RA_AFTER_FP, -4), NULL),
+			 0);
 	ck_caller(&r, content(13), at(16), content(12));
 	ck_assert_uint_eq(reads, 1);
 }
@@ -88,7 +96,7 @@ START_TEST(same_sp_needs_a_leaf)
 }
 END_TEST
 
-/* sp at siginfo (16 words); ucontext, its sigcontext 22 words in; fault address; x0 .. x30, sp, pc */
+/* sp at siginfo (16 words); ucontext, its sigcontext 22 words in: fault address, x0..x30, sp, pc */
 START_TEST(signal_frame)
 {
 	struct wk_row row = row_of(WK_CFA_SIGNAL, 0, 0, 0, 0);

@@ -5,7 +5,9 @@
 
 static struct wk_regs leaf_at(size_t sp_word, size_t fp_word)
 {
-	struct wk_regs r = { .pc = 0x401000, .sp = at(sp_word), .fp = at(fp_word), .exact = 1, .leaf = 1 };
+	struct wk_regs r = {
+		.pc = 0x401000, .sp = at(sp_word), .fp = at(fp_word), .exact = 1, .leaf = 1
+	};
 
 	for (uint64_t i = 0; i < WK_GENERAL; i++)
 		r.general[i] = 0x1000 + i;
@@ -14,7 +16,9 @@ static struct wk_regs leaf_at(size_t sp_word, size_t fp_word)
 
 static struct wk_row row_of(enum wk_cfa cfa, int16_t cfa_off, enum wk_fp fp, int16_t fp_off)
 {
-	return (struct wk_row){ .cfa = (uint8_t)cfa, .cfa_off = cfa_off, .fp_off = fp_off,
+	return (struct wk_row){ .cfa = (uint8_t)cfa,
+				.cfa_off = cfa_off,
+				.fp_off = fp_off,
 				.fp_ra = (uint8_t)(fp | WK_RA_CFA << 4) };
 }
 
@@ -144,9 +148,13 @@ END_TEST
 
 START_TEST(side_register)
 {
-	struct wk_side side = { .cfa_kind = WK_SIDE_REG, .cfa_reg = 11, .cfa_off = 16,
-				.fp_where = WK_AT_CFA, .fp_off = -24,
-				.ra_where = WK_AT_CFA, .ra_off = -8 };
+	struct wk_side side = { .cfa_kind = WK_SIDE_REG,
+				.cfa_reg = 11,
+				.cfa_off = 16,
+				.fp_where = WK_AT_CFA,
+				.fp_off = -24,
+				.ra_where = WK_AT_CFA,
+				.ra_off = -8 };
 	struct wk_row row = { .cfa = WK_CFA_SIDE };
 	struct wk_regs r = leaf_at(10, 99);
 
@@ -164,8 +172,13 @@ END_TEST
 
 START_TEST(side_deref_and_index)
 {
-	struct wk_side side = { .cfa_kind = WK_SIDE_DEREF, .cfa_reg = 7, .cfa_off = 40, .cfa_add = 8,
-				.fp_where = WK_SAME, .ra_where = WK_AT_CFA, .ra_off = -8 };
+	struct wk_side side = { .cfa_kind = WK_SIDE_DEREF,
+				.cfa_reg = 7,
+				.cfa_off = 40,
+				.cfa_add = 8,
+				.fp_where = WK_SAME,
+				.ra_where = WK_AT_CFA,
+				.ra_off = -8 };
 	struct wk_row row = { .cfa = WK_CFA_SIDE };
 	struct wk_regs r = leaf_at(10, 99);
 
@@ -174,8 +187,13 @@ START_TEST(side_deref_and_index)
 	ck_assert_int_eq(wk_step(&r, row, &side), 0);
 	ck_caller(&r, content(50), at(51), at(99));
 
-	side = (struct wk_side){ .cfa_kind = WK_SIDE_INDEX, .cfa_reg = 7, .cfa_reg2 = 9, .cfa_off = -8,
-				 .cfa_add = 8, .fp_where = WK_UNDEFINED, .ra_where = WK_AT_CFA,
+	side = (struct wk_side){ .cfa_kind = WK_SIDE_INDEX,
+				 .cfa_reg = 7,
+				 .cfa_reg2 = 9,
+				 .cfa_off = -8,
+				 .cfa_add = 8,
+				 .fp_where = WK_UNDEFINED,
+				 .ra_where = WK_AT_CFA,
 				 .ra_off = -8 };
 	r = leaf_at(10, 99);
 	r.general[9] = 6;
@@ -189,7 +207,7 @@ START_TEST(side_deref_and_index)
 	ck_stop(&r, row, &side, WK_USER_BAD_RULE);
 	r = leaf_at(10, 99);
 	r.general[9] = 6;
-	stack[15] = at(5);	/* a CFA below sp, straight from memory */
+	stack[15] = at(5); /* a CFA below sp, straight from memory */
 	ck_stop(&r, row, &side, WK_USER_BAD_FRAME);
 }
 END_TEST
@@ -197,13 +215,18 @@ END_TEST
 /* A realigned stack: the CFA is kept at fp - 8, the old frame pointer lies at fp. */
 START_TEST(side_realigned)
 {
-	struct wk_side side = { .cfa_kind = WK_SIDE_DEREF, .cfa_reg = 6, .cfa_off = -8,
-				.fp_where = WK_AT_REG, .fp_reg = 6, .fp_off = 0,
-				.ra_where = WK_AT_CFA, .ra_off = -8 };
+	struct wk_side side = { .cfa_kind = WK_SIDE_DEREF,
+				.cfa_reg = 6,
+				.cfa_off = -8,
+				.fp_where = WK_AT_REG,
+				.fp_reg = 6,
+				.fp_off = 0,
+				.ra_where = WK_AT_CFA,
+				.ra_off = -8 };
 	struct wk_regs r = leaf_at(10, 40);
 
 	fake_reset();
-	r.leaf = r.exact = 0;	/* needs no general register */
+	r.leaf = r.exact = 0; /* needs no general register */
 	stack[39] = at(60);
 	ck_assert_int_eq(wk_step(&r, (struct wk_row){ .cfa = WK_CFA_SIDE }, &side), 0);
 	ck_caller(&r, content(59), at(60), content(40));
@@ -213,8 +236,11 @@ END_TEST
 /* vfork keeps the return address in a register while the child runs on the parent's stack. */
 START_TEST(side_return_address_in_register)
 {
-	struct wk_side side = { .cfa_kind = WK_SIDE_REG, .cfa_reg = 7, .fp_where = WK_SAME,
-				.ra_where = WK_IN_REG, .ra_reg = 5 };
+	struct wk_side side = { .cfa_kind = WK_SIDE_REG,
+				.cfa_reg = 7,
+				.fp_where = WK_SAME,
+				.ra_where = WK_IN_REG,
+				.ra_reg = 5 };
 	struct wk_row row = { .cfa = WK_CFA_SIDE };
 	struct wk_regs r = leaf_at(10, 99);
 
@@ -237,7 +263,7 @@ START_TEST(signal_frame)
 	r.leaf = r.exact = 0;
 	ck_assert_int_eq(wk_step(&r, row, NULL), 0);
 	ck_assert_uint_eq(r.pc, content(31));
-	ck_assert_uint_eq(r.sp, content(30));	/* may be anywhere: alternate stacks */
+	ck_assert_uint_eq(r.sp, content(30)); /* may be anywhere: alternate stacks */
 	ck_assert_uint_eq(r.fp, content(25));
 	ck_assert_uint_eq(r.exact, 1);
 	ck_assert_uint_eq(r.leaf, 1);
@@ -253,8 +279,13 @@ END_TEST
 /* A signal frame of somebody's own making: its pc was interrupted, not called from. */
 START_TEST(side_exact)
 {
-	struct wk_side side = { .cfa_kind = WK_SIDE_REG, .cfa_reg = 7, .cfa_off = 32, .exact = 1,
-				.fp_where = WK_SAME, .ra_where = WK_AT_CFA, .ra_off = -8 };
+	struct wk_side side = { .cfa_kind = WK_SIDE_REG,
+				.cfa_reg = 7,
+				.cfa_off = 32,
+				.exact = 1,
+				.fp_where = WK_SAME,
+				.ra_where = WK_AT_CFA,
+				.ra_off = -8 };
 	struct wk_regs r = leaf_at(10, 99);
 
 	fake_reset();

@@ -1,18 +1,16 @@
-/* compare_rows.c - compares unwind tables with elfutils' reading of the same call frame information.
+/* compare_rows.c - compares unwind tables with what elfutils reads in the same files.
  *
  *	compare_rows [-v] FILE|DIRECTORY...
  *
- * For every FDE that libdw finds in .eh_frame (or, where that doesn't cover it, in .debug_frame) and
- * every range of code that its instructions describe, the row found by unwtab_lookup must
+ * For every FDE that libdw finds in .eh_frame (or, where that doesn't cover it, in .debug_frame)
+ * and every range of code that its instructions describe, the row found by unwtab_lookup must
  *	- be the same row throughout: none of ours starts inside of the range,
- *	- give the same CFA, return address and frame pointer as libdw's DWARF expressions do: both are
- *	  evaluated, over made-up registers and memory, not compared by shape.
+ *	- give the same CFA, return address and frame pointer as libdw's DWARF expressions do: both
+ *	  are evaluated, over made-up registers and memory, not compared by shape.
  * Gaps between FDEs of 16 bytes or more must have no rule but those for bare _start and signal
- * trampolines. Directories are searched for x86-64 and arm64 ELF files, each inode once; links aren't
- * followed. -v prints a line for each file. The summary names the largest tables and counts rules
- * that we refuse, by reason. Exit status 1 if anything differs, 2 on usage.
- *
- * Build: cc -std=gnu17 -D_GNU_SOURCE -Iinclude -Isrc tests/unwind/compare_rows.c libwick.a -ldw -lelf
+ * trampolines. Directories are searched for x86-64 and arm64 ELF files, each inode once; links
+ * aren't followed. A line is printed for each large file, with -v for every one, and a summary that
+ * counts the rules that we refuse, by reason. Exit status 1 if anything differs, 2 on usage.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -27,7 +25,7 @@
 #include "unwind/unwtab.h"
 
 enum {
-	DIFFERENCES_SHOWN = 20,	/* per file */
+	DIFFERENCES_SHOWN = 20, /* per file */
 	OPS_STACK = 16,
 	PADDING_MAX = 15,
 };
@@ -35,7 +33,7 @@ enum {
 /* ---- a machine to evaluate on --------------------------------------------------------------- */
 
 struct machine {
-	uint64_t seed;		/* of registers and memory */
+	uint64_t seed; /* of registers and memory */
 	uint64_t pc, cfa;
 	uint16_t elf_machine;
 };
@@ -74,7 +72,7 @@ static unsigned int reg_sp(const struct machine *m)
 struct caller {
 	uint64_t cfa, fp, ra;
 	bool root, no_fp;
-	bool refused;		/* we don't understand the rule; or the tool doesn't */
+	bool refused; /* we don't understand the rule; or the tool doesn't */
 };
 
 /* ---- libdw's view --------------------------------------------------------------------------- */
@@ -96,8 +94,8 @@ static bool run_op(const struct machine *m, const Dwarf_Op *op, uint64_t *st, si
 		return true;
 	}
 	if ((op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) || op->atom == DW_OP_regx) {
-		st[(*n)++] = reg_value(m, op->atom == DW_OP_regx ? op->number :
-							 (uint64_t)op->atom - DW_OP_reg0);
+		st[(*n)++] = reg_value(m, op->atom == DW_OP_regx ? op->number
+								 : (uint64_t)op->atom - DW_OP_reg0);
 		*is_value = true;
 		return true;
 	}
@@ -207,7 +205,7 @@ static struct caller libdw_caller(struct machine *m, Dwarf_Frame *frame, int ra_
 	size_t nops;
 
 	ra = recover(m, frame, ra_reg, &c.ra);
-	if (ra == UNDEFINED) {	/* then the CFA doesn't matter */
+	if (ra == UNDEFINED) { /* then the CFA doesn't matter */
 		c.root = true;
 		return c;
 	}
@@ -306,9 +304,12 @@ static struct caller our_caller(struct machine *m, struct wk_row row, const stru
 	slot = c.cfa + (uint64_t)(int64_t)row.fp_off * 8;
 	c.fp = WK_ROW_FP(row) == WK_FP_SAVED ? memory(m, slot) : reg_value(m, reg_fp(m));
 	c.no_fp = WK_ROW_FP(row) == WK_FP_UNDEFINED;
-	c.ra = WK_ROW_RA(row) == WK_RA_CFA ? memory(m, c.cfa - 8) :
-	       WK_ROW_RA(row) == WK_RA_LR  ? reg_value(m, 30) :
-					     memory(m, WK_ROW_RA(row) == WK_RA_AFTER_FP ? slot + 8 : slot);
+	if (WK_ROW_RA(row) == WK_RA_LR)
+		c.ra = reg_value(m, 30);
+	else if (WK_ROW_RA(row) == WK_RA_CFA)
+		c.ra = memory(m, c.cfa - 8);
+	else
+		c.ra = memory(m, WK_ROW_RA(row) == WK_RA_AFTER_FP ? slot + 8 : slot);
 	return c;
 }
 
@@ -321,7 +322,7 @@ struct totals {
 	double seconds;
 };
 
-struct code {			/* an FDE's addresses */
+struct code { /* an FDE's addresses */
 	uint64_t start, end;
 };
 
@@ -329,9 +330,9 @@ struct file {
 	const char *path;
 	struct elf *elf;
 	struct unwtab *table;
-	uint64_t *starts;	/* file offset of each row */
+	uint64_t *starts; /* file offset of each row */
 	size_t nstarts;
-	struct code *code;	/* sorted, those of .eh_frame first to come */
+	struct code *code; /* sorted, those of .eh_frame first to come */
 	size_t ncode, code_cap;
 	uint64_t ranges, differences, foreign, shadowed, unsupported, fdes;
 	double seconds;
@@ -376,7 +377,7 @@ static uint64_t row_end(const struct file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->nstarts;
 
-	while (lo < hi) {	/* the first that starts behind offset */
+	while (lo < hi) { /* the first that starts behind offset */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (f->starts[mid] > offset)
@@ -423,7 +424,7 @@ static void compare_range(struct file *f, Dwarf_Frame *frame, uint64_t start, ui
 		differ(f, start, "a row starts inside of the range");
 		return;
 	}
-	for (uint64_t pass = 0; pass < 2; pass++) {	/* PLT rules depend on pc */
+	for (uint64_t pass = 0; pass < 2; pass++) { /* PLT rules depend on pc */
 		struct caller dw, our;
 		const char *what;
 
@@ -434,7 +435,8 @@ static void compare_range(struct file *f, Dwarf_Frame *frame, uint64_t start, ui
 		if (our.refused || dw.refused) {
 			f->unsupported += !pass;
 			if (our.refused != dw.refused && row.cfa != WK_CFA_BAD)
-				differ(f, start, our.refused ? "no rule" : "a rule unknown to libdw");
+				differ(f, start,
+				       our.refused ? "no rule" : "a rule unknown to libdw");
 			return;
 		}
 		what = compare_callers(&dw, &our);
@@ -443,6 +445,22 @@ static void compare_range(struct file *f, Dwarf_Frame *frame, uint64_t start, ui
 			return;
 		}
 	}
+}
+
+/* libdw can't read the FDE at an address: it gives up as a whole, we where the mistake is. */
+static void compare_refusal(struct file *f, uint64_t addr)
+{
+	struct wk_side side;
+	struct wk_row row;
+	uint64_t offset, end;
+
+	f->unsupported++;
+	if (elf_vaddr_to_offset(f->elf, addr, &offset))
+		return;
+	for (end = offset; end - offset < 1 << 20; end = row_end(f, end))
+		if (unwtab_lookup(f->table, end, &row, &side) || row.cfa == WK_CFA_BAD)
+			return;
+	differ(f, addr, "libdw refuses this FDE");
 }
 
 static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde)
@@ -454,7 +472,7 @@ static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde)
 		Dwarf_Frame *frame = NULL;
 
 		if (dwarf_cfi_addrframe(cfi, addr, &frame)) {
-			f->unsupported++;
+			compare_refusal(f, addr);
 			return;
 		}
 		dwarf_frame_info(frame, &start, &end, NULL);
@@ -472,6 +490,18 @@ static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde)
 
 /* ---- libdw's list of FDEs ------------------------------------------------------------------- */
 
+static size_t pointer_size(uint8_t encoding)
+{
+	switch (encoding & 7) {
+	case DW_EH_PE_udata2:
+		return 2;
+	case DW_EH_PE_udata4:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
 /* The encoding of addresses in the FDEs of a CIE, which libdw doesn't tell; -1 if too odd. */
 static int address_encoding(const Dwarf_CIE *cie)
 {
@@ -484,7 +514,7 @@ static int address_encoding(const Dwarf_CIE *cie)
 		if (*a == 'L')
 			p++;
 		else if (*a == 'P')
-			p += 1 + ((*p & 7) == DW_EH_PE_udata4 ? 4 : (*p & 7) == DW_EH_PE_udata2 ? 2 : 8);
+			p += 1 + pointer_size(*p);
 		else if (*a != 'S' && *a != 'B')
 			return -1;
 	}
@@ -525,22 +555,22 @@ static int list_fdes(struct file *f, Elf *elf, const char *section, bool eh_fram
 	Dwarf_CFI_Entry e, cie;
 	Dwarf_Off at = 0, next, cie_next;
 	size_t before = f->ncode;
+	unsigned char ident[EI_NIDENT];
 
+	memcpy(ident, elf_getident(elf, NULL), sizeof(ident));
 	for (size_t i = 1; s && !data && i < elf_section_count(f->elf); i++)
 		if (elf_section(f->elf, i) == s)
 			data = elf_getdata(elf_getscn(elf, i), NULL);
 	if (!data || !data->d_size)
 		return 0;
-	for (; !dwarf_next_cfi((unsigned char *)elf_getident(elf, NULL), data, eh_frame, at, &next, &e);
-	     at = next) {
+	for (; !dwarf_next_cfi(ident, data, eh_frame, at, &next, &e); at = next) {
 		struct code c;
 		uint64_t offset;
 		int encoding, r;
 
 		if (dwarf_cfi_cie_p(&e))
 			continue;
-		if (dwarf_next_cfi((unsigned char *)elf_getident(elf, NULL), data, eh_frame,
-				   e.fde.CIE_pointer, &cie_next, &cie) ||
+		if (dwarf_next_cfi(ident, data, eh_frame, e.fde.CIE_pointer, &cie_next, &cie) ||
 		    !dwarf_cfi_cie_p(&cie))
 			continue;
 		encoding = address_encoding(&cie.cie);
@@ -592,7 +622,16 @@ static void compare_gaps(struct file *f)
 	}
 }
 
-static int compare_section(struct file *f, Elf *elf, Dwarf_CFI *cfi, const char *name, bool eh_frame)
+/* Go's .debug_frame isn't used: unwtab.h says why. */
+static bool is_go(const struct elf *elf)
+{
+	return elf_section_by_name(elf, ".gopclntab") ||
+	       elf_section_by_name(elf, ".go.buildinfo") ||
+	       elf_section_by_name(elf, ".data.rel.ro.gopclntab");
+}
+
+static int compare_section(struct file *f, Elf *elf, Dwarf_CFI *cfi, const char *name,
+			   bool eh_frame)
 {
 	size_t first = f->ncode;
 	int r = cfi ? list_fdes(f, elf, name, eh_frame) : 0;
@@ -612,7 +651,7 @@ static int compare_cfi(struct file *f, int fd)
 
 	if (!r)
 		r = compare_section(f, elf, cfi, ".eh_frame", true);
-	if (!r && dw && !elf_section_by_name(f->elf, ".gopclntab"))
+	if (!r && dw && !is_go(f->elf))
 		r = compare_section(f, elf, dwarf_getcfi(dw), ".debug_frame", false);
 	compare_gaps(f);
 	if (cfi)
@@ -638,7 +677,8 @@ static void print_file(const struct file *f)
 {
 	const struct unwtab_stats *s = unwtab_stats(f->table);
 
-	printf("%-60s %7" PRIu64 " FDEs %8" PRIu64 " ranges %8u rows %5u sides %6.2f B/range %7.1f ms\n",
+	printf("%-60s %7" PRIu64 " FDEs %8" PRIu64
+	       " ranges %8u rows %5u sides %6.2f B/range %7.1f ms\n",
 	       f->path, f->fdes, f->ranges, s->rows, s->sides,
 	       f->ranges ? (double)s->bytes / (double)f->ranges : 0.0, f->seconds * 1e3);
 }
@@ -671,7 +711,7 @@ static int compare_file(const char *path, int fd)
 	int r;
 
 	if (elf_open_fd(fd, &f.elf, NULL))
-		return 0;	/* not for us */
+		return 0; /* not for us */
 	r = unwtab_compile(f.elf, NULL, &limits, &f.table);
 	f.seconds = now() - started;
 	if (r == -ENOENT || r == -ENOTSUP) {
@@ -723,15 +763,18 @@ static void print_totals(void)
 	printf("%zu files (%zu differ), %zu without call frame information, %zu refused\n",
 	       totals.files, totals.differing_files, totals.without, totals.refused_files);
 	printf("%" PRIu64 " FDEs, %" PRIu64 " ranges compared, %" PRIu64 " differences, %" PRIu64
-	       " unsupported\n", totals.fdes, totals.ranges, totals.differences, totals.unsupported);
+	       " unsupported\n",
+	       totals.fdes, totals.ranges, totals.differences, totals.unsupported);
 	printf("%" PRIu64 " FDEs outside of executable segments, %" PRIu64
-	       " of .debug_frame covered by .eh_frame\n", totals.foreign, totals.shadowed);
+	       " of .debug_frame covered by .eh_frame\n",
+	       totals.foreign, totals.shadowed);
 	printf("%" PRIu64 " rows, %.2f bytes per range, compiled in %.2f s: %.0f ns per range\n",
 	       totals.rows, (double)totals.bytes / (double)MAX(totals.ranges, 1u), totals.seconds,
 	       totals.seconds * 1e9 / (double)MAX(totals.ranges, 1u));
 	for (unsigned int i = 1; i < RULE_REASONS_MAX; i++)
 		if (totals.reasons[i])
-			printf("refused: %s: %" PRIu64 "\n", rule_reason_label(i), totals.reasons[i]);
+			printf("refused: %s: %" PRIu64 "\n", rule_reason_label(i),
+			       totals.reasons[i]);
 }
 
 int main(int argc, char **argv)

@@ -2,9 +2,9 @@
  * programs of different names whose function is named differently: -DHOT=hot_burst_0. */
 #include "work.h"
 
-static NOINLINE void HOT(double end)
+static NOINLINE void HOT(double seconds)
 {
-	while (seconds_now(CLOCK_PROCESS_CPUTIME_ID) < end)
+	while (seconds_worked() < seconds)
 		WORK(2000);
 }
 

@@ -22,14 +22,14 @@ static NOINLINE void via_b(run *plugin_run)
 
 int main(int argc, char **argv)
 {
-	double end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
+	double seconds = seconds_argument(argc, argv, 1, 1.0);
 	unsigned long loads = 0, same = 0;
 	run *plugin_run, *before = NULL;
 	void *library;
 
 	if (argc < 4)
 		return 2;
-	while (seconds_now(CLOCK_MONOTONIC) < end) {
+	while (seconds_worked() < seconds) {
 		library = dlopen(argv[2 + loads % 2], RTLD_NOW);
 		if (!library)
 			return 1;

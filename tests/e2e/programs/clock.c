@@ -12,9 +12,9 @@ static NOINLINE double ask_for_time(void)
 
 int main(int argc, char **argv)
 {
-	double end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
+	double seconds = seconds_argument(argc, argv, 1, 1.0);
 
-	while (ask_for_time() < end)
-		;
+	while (seconds_worked() < seconds)
+		ask_for_time();
 	return 0;
 }

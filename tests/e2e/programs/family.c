@@ -5,30 +5,29 @@
 
 #include "work.h"
 
-static NOINLINE void hot_parent(double end)
+static NOINLINE void hot_parent(double seconds)
 {
-	while (seconds_now(CLOCK_MONOTONIC) < end)
+	while (seconds_worked() < seconds)
 		WORK(20000UL);
 }
 
-static NOINLINE void hot_child(double end)
+static NOINLINE void hot_child(double seconds)
 {
-	while (seconds_now(CLOCK_MONOTONIC) < end)
+	while (seconds_worked() < seconds)
 		WORK(20000UL);
 }
 
 int main(int argc, char **argv)
 {
-	double end;
+	double seconds = seconds_argument(argc, argv, 1, 1.0);
 	pid_t child;
 
 	usleep(500000);
-	end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
 	child = fork();
 	if (!child) {
-		hot_child(end);
+		hot_child(seconds);
 		_exit(0);
 	}
-	hot_parent(end);
+	hot_parent(seconds);
 	return child < 0 || waitpid(child, NULL, 0) != child;
 }

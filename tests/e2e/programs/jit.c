@@ -34,7 +34,7 @@ static NOINLINE void call_generated(void (*generated)(unsigned long))
 
 int main(int argc, char **argv)
 {
-	double end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
+	double seconds = seconds_argument(argc, argv, 1, 1.0);
 	void *p = mmap(NULL, sizeof(code), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	if (mprotect(p, sizeof(code), PROT_READ | PROT_EXEC))
 		return 1;
 	__builtin___clear_cache((char *)p, (char *)p + sizeof(code));
-	while (seconds_now(CLOCK_MONOTONIC) < end)
+	while (seconds_worked() < seconds)
 		call_generated((void (*)(unsigned long))p);
 	return 0;
 }

@@ -15,7 +15,7 @@ static pid_t run(pid_t pid, const char *program, const char *seconds)
 {
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
-		.set_tid = (uintptr_t)&pid,
+		.set_tid = pid ? (uintptr_t)&pid : 0,
 		.set_tid_size = pid ? 1 : 0,
 	};
 	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));

@@ -21,9 +21,9 @@ static NOINLINE void round_of_both(void)
 
 int main(int argc, char **argv)
 {
-	double end = seconds_now(CLOCK_MONOTONIC) + seconds_argument(argc, argv, 1, 1.0);
+	double seconds = seconds_argument(argc, argv, 1, 1.0);
 
-	while (seconds_now(CLOCK_MONOTONIC) < end)
+	while (seconds_worked() < seconds)
 		round_of_both();
 	return 0;
 }

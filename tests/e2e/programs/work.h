@@ -2,7 +2,8 @@
  *
  * A unit of work is a number of turns of a loop through memory, which costs the same on every turn.
  * How much is done in one round varies at random, alike for all functions of the round, so that
- * the rounds can't fall into step with the sampling.
+ * the rounds can't fall into step with the sampling. How long a program works is CPU time, so that
+ * it is sampled as often on a busy machine.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -29,6 +30,17 @@ static inline double seconds_now(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* CPU time that this process has used since the first call: since exec that is, not since fork. */
+static inline double seconds_worked(void)
+{
+	static double start;
+	double now = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
+
+	if (!start)
+		start = now;
+	return now - start;
 }
 
 /* A number from 10,000 to 30,000: a unit of 20 to 60 us or so. */
