@@ -19,10 +19,7 @@ struct {
 	__uint(max_entries, 2 * 1024 * 1024);
 } captures SEC(".maps");
 
-enum {
-	CAPTURE_SCAN = 512,	/* mappings of any kind looked at */
-	CAPTURE_CHUNK = 4096,	/* bytes read at a time */
-};
+enum { CAPTURE_SCAN = 512 };	/* mappings of any kind looked at */
 
 /* Looks at the mapping at w->scan, or passes the gap there, and moves on. Executable ones are learnt
  * like one that a walk meets, so their files are known or announced. 0 at the end. Global, so that the
@@ -74,18 +71,19 @@ static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
 	c->stack_start = start;
 	if (n > WK_CAPTURE_STACK)
 		n = WK_CAPTURE_STACK;
-	/* In chunks: a page that was never touched (a large buffer in some frame) is left zero. */
-	for (u32 i = 0; i < WK_CAPTURE_STACK / CAPTURE_CHUNK; i++) {
-		u32 at = i * CAPTURE_CHUNK, left = n - at;
+	c->missing = 0;
+	for (u32 i = 0; i < WK_CAPTURE_STACK / WK_CAPTURE_CHUNK; i++) {
+		u32 at = i * WK_CAPTURE_CHUNK, left = n - at;
 
 		if (at >= n)
 			break;
-		if (left > CAPTURE_CHUNK)
-			left = CAPTURE_CHUNK;
+		if (left > WK_CAPTURE_CHUNK)
+			left = WK_CAPTURE_CHUNK;
 		asm volatile("" : "+r"(left));	/* verifier: the bound must be seen on what is used */
-		if (left > CAPTURE_CHUNK)
+		if (left > WK_CAPTURE_CHUNK)
 			return 0;
-		bpf_probe_read_user(&c->stack[at], left, (void *)(start + at));
+		if (bpf_probe_read_user(&c->stack[at], left, (void *)(start + at)))
+			c->missing |= 1U << i;
 	}
 	return n;
 }

@@ -68,9 +68,9 @@ struct wk_regs {
 	__u64 pc, sp, fp;
 	__u64 lr;		/* arm64, while leaf */
 	__u64 pac_mask;		/* arm64: bits of a return address that may hold its signature */
-	__u32 exact;		/* pc is where execution stands; 0: return address, look up pc - 1 */
+	__u32 exact;		/* pc is where execution stands; 0: return address, look up - 1 */
 	__u32 leaf;		/* general[] and lr are this frame's: sampled, or cut by a signal */
-	__u64 general[WK_GENERAL]; /* x86-64 by DWARF number, but sp and fp; no arm64 CFI needs any */
+	__u64 general[WK_GENERAL]; /* x86-64: by DWARF number, but sp and fp; arm64: unused */
 	__u64 scratch[WK_SIGFRAME_WORDS];
 };
 

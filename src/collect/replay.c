@@ -6,6 +6,7 @@ struct memory {			/* the capture at hand; per thread, as step.h takes no context
 	uint64_t start;
 	const uint8_t *bytes;
 	size_t size;
+	uint32_t missing;	/* chunks, as in struct wk_capture */
 };
 static __thread struct memory stack;
 
@@ -14,6 +15,10 @@ static int read_stack(void *dst, size_t n, uint64_t addr)
 	if (addr < stack.start || addr - stack.start > stack.size ||
 	    n > stack.size - (addr - stack.start))
 		return -1;
+	for (size_t i = (addr - stack.start) / WK_CAPTURE_CHUNK;
+	     i <= (addr - stack.start + n - 1) / WK_CAPTURE_CHUNK; i++)
+		if (stack.missing & 1u << i)
+			return -1;
 	memcpy(dst, stack.bytes + (addr - stack.start), n);
 	return 0;
 }
@@ -65,7 +70,8 @@ static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
 	};
 	memcpy(ret->general, &c->regs[4],
 	       MIN(sizeof(ret->general), sizeof(c->regs) - 4 * sizeof(c->regs[0])));
-	stack = (struct memory){ .start = c->stack_start, .bytes = c->stack, .size = c->stack_bytes };
+	stack = (struct memory){ .start = c->stack_start, .bytes = c->stack, .size = c->stack_bytes,
+				 .missing = c->missing };
 }
 
 int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool final,

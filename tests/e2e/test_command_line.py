@@ -122,7 +122,7 @@ def test_capabilities_are_enough():
         r = record("-p", target.pid, "-d", "0.7", prefix=setpriv)
         expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
         r = record("-a", "-d", "0.5", prefix=setpriv, output="all.pb.gz")
-        expect_some(r, under("hot_a"), at_least=60)
+        expect_some(r, under("hot_a"))
 
 
 def test_no_capabilities():

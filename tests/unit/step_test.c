@@ -329,6 +329,31 @@ START_TEST(broken_frame_pointers)
 }
 END_TEST
 
+/* A coroutine's frame leads by its frame pointer to the stack that it was entered from. */
+START_TEST(another_stack)
+{
+	struct wk_row frame = row_of(WK_CFA_FP, 2, WK_FP_SAVED, -2);
+	struct wk_row down = row_of(WK_CFA_SP, -(WK_OTHER_STACK / 8), WK_FP_SAME, 0);
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	r.sp = at(22) + WK_OTHER_STACK;
+	ck_assert_int_eq(wk_step(&r, frame, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+	r = leaf_at(10, 20);
+	r.sp = at(22) + WK_OTHER_STACK;
+	ck_assert_int_eq(wk_fp_step(&r), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+	/* nearer than that, or not by a frame pointer, it is a mistake */
+	r = leaf_at(10, 20);
+	r.sp = at(22) + WK_OTHER_STACK;
+	ck_stop(&r, down, NULL, WK_USER_BAD_FRAME);
+	r.sp -= 8;
+	ck_stop(&r, frame, NULL, WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+}
+END_TEST
+
 /* Whatever the rows say, sp only moves up, so a walk without signal frames ends. */
 START_TEST(hostile_rows_end)
 {
@@ -391,6 +416,7 @@ int main(void)
 	tcase_add_test(sides, side_exact);
 	tcase_add_test(fp, frame_pointers);
 	tcase_add_test(fp, broken_frame_pointers);
+	tcase_add_test(fp, another_stack);
 	suite_add_tcase(s, rows);
 	suite_add_tcase(s, sides);
 	suite_add_tcase(s, fp);

@@ -1,5 +1,6 @@
-/* family SECONDS - waits half a second, then forks: the parent works in hot_parent, the child in
+/* family SECONDS - waits for a line of input, then forks: the parent works in hot_parent, the child in
  * hot_child, for so long. */
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ int main(int argc, char **argv)
 	double seconds = seconds_argument(argc, argv, 1, 1.0);
 	pid_t child;
 
-	usleep(500000);
+	if (getchar() == EOF)
+		return 1;
 	child = fork();
 	if (!child) {
 		hot_child(seconds);
