@@ -59,11 +59,13 @@ __noinline u32 capture_next(void)
 
 static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
 {
-	u64 start = w->regs.sp - WK_RED_ZONE, end, n;
+	/* Whole pages: one that was never touched (a large buffer in some frame, the random gap above
+	 * the first frame) fails alone. */
+	u64 start = (w->regs.sp - WK_RED_ZONE) & ~(WK_CAPTURE_CHUNK - 1ULL), end, n;
 	struct vm_area_struct *v = (void *)vma_find(w->mm, start, 0);
 
 	if (!v)		/* sp at the very start of its mapping */
-		v = (void *)vma_find(w->mm, start = w->regs.sp, 0);
+		v = (void *)vma_find(w->mm, start += WK_CAPTURE_CHUNK, 0);
 	end = BPF_CORE_READ(v, vm_end);
 	n = end - start;
 	if (!v || start >= end)

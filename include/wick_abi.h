@@ -219,7 +219,7 @@ enum {
 	WK_CAPTURE_VMAS = 64,		/* executable mappings; a process that has more is cut there */
 	WK_CAPTURE_FRAMES = WK_LEAF_FRAMES,	/* walked before the capture; deeper ones aren't captured */
 	WK_RED_ZONE = 128,		/* bytes below sp that code may use (x86-64 psABI 3.2.2) */
-	WK_CAPTURE_CHUNK = 4096,	/* read at a time: a page that was never touched fails alone */
+	WK_CAPTURE_CHUNK = 4096,	/* read at a time, aligned */
 	WK_CAPTURE_STACK = 64 << 10,	/* bytes from the red zone upwards, at most to the end of the mapping */
 };
 
