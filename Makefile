@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-kernels bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -45,6 +45,7 @@ help:
 	@echo 'make unit          unit tests; SAN=address,undefined for sanitizers'
 	@echo 'make fuzz          every parser of foreign bytes, T=20 seconds each'
 	@echo 'make e2e           end-to-end tests against the running kernel (as root)'
+	@echo 'make test-rows     unwind tables of every file in ROWS_DIRS against libdw; a few minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -128,9 +129,25 @@ test:
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
 	$(Q)$(MAKE) --no-print-directory CI=1 all
 	$(Q)$(MAKE) --no-print-directory CI=1 CC=clang BUILD=$(BUILD)/clang all
+	$(Q)$(MAKE) --no-print-directory $(B)/bpf/arm64.o
+	$(Q)tests/layers
 	$(Q)$(MAKE) --no-print-directory CI=1 SAN=address,undefined unit
 	$(Q)$(MAKE) --no-print-directory fuzz T=$(T)
 	$(Q)$(MAKE) --no-print-directory CI=1 e2e
+
+# The unwind tables of every ELF file of this machine, row by row against libdw.
+ROWS_DIRS ?= /usr/bin /usr/lib
+$(B)/compare_rows: tests/unwind/compare_rows.c $(B)/libwick.a
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+test-rows: $(B)/compare_rows
+	$(Q)$(B)/compare_rows $(ROWS_DIRS)
+
+# The BPF object for the other architecture: it must at least compile.
+$(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$@) $(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_arm64 -O2 -g -Wall -Wextra -Wshadow -Werror \
+		-Iinclude -Ivmlinux -Ibpf -c -o $@ $<
 
 bench: all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py

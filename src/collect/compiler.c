@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "elf/elf.h"
 #include "unwind/unwtab.h"
@@ -13,14 +14,24 @@
 struct job {
 	uint32_t id;
 	int fd;
-	uint64_t wanted;	/* samples */
+	uint64_t wanted;	/* samples that lay in it */
+	uint64_t size;		/* bytes of the file */
+};
+
+/* The first takes any file, the second only small ones, so that libc never waits for a browser. */
+enum { WORKERS = 2, SMALL_FILE = 4 << 20 };
+
+struct worker {
+	struct compiler *c;
+	pthread_t thread;
+	bool small_only, started;
 };
 
 struct compiler {
-	pthread_t thread;
+	struct worker workers[WORKERS];
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	bool started, stop;
+	bool stop;
 	int event;		/* eventfd: something is in done[] */
 	struct job *jobs;
 	struct compiled *done;
@@ -38,18 +49,29 @@ static void compile(const struct job *j, struct compiled *ret)
 		ret->error = unwtab_compile(elf, NULL, &UNWTAB_LIMITS_DEFAULT, &ret->table);
 }
 
-/* The most wanted job; the lock is held and there is one. */
-static struct job next_job(struct compiler *c)
+/* What is gained by a job for its cost: samples per 64 KiB of file. */
+static double worth(const struct job *j)
 {
-	size_t best = 0;
-	struct job j;
+	return (double)(j->wanted + 1) / (double)((j->size >> 16) + 1);
+}
 
-	for (size_t i = 1; i < c->njobs; i++)
-		if (c->jobs[i].wanted > c->jobs[best].wanted)
+/* Takes the job most worth doing; the lock is held. False: nothing for this worker. */
+static bool next_job(struct worker *w, struct job *ret)
+{
+	struct compiler *c = w->c;
+	size_t best = c->njobs;
+
+	for (size_t i = 0; i < c->njobs; i++) {
+		if (w->small_only && c->jobs[i].size > SMALL_FILE)
+			continue;
+		if (best == c->njobs || worth(&c->jobs[i]) > worth(&c->jobs[best]))
 			best = i;
-	j = c->jobs[best];
+	}
+	if (best == c->njobs)
+		return false;
+	*ret = c->jobs[best];
 	c->jobs[best] = c->jobs[--c->njobs];
-	return j;
+	return true;
 }
 
 static void finish(struct compiler *c, const struct compiled *d)
@@ -65,21 +87,21 @@ static void finish(struct compiler *c, const struct compiled *d)
 
 static void *work(void *arg)
 {
-	struct compiler *c = arg;
+	struct worker *w = arg;
+	struct compiler *c = w->c;
 	struct compiled d;
-	struct job j;
+	struct job j = { .fd = -1 };
+	bool stop;
 
 	(void)setpriority(PRIO_PROCESS, 0, COMPILER_NICE);	/* of this thread alone, on Linux */
 	for (;;) {
 		pthread_mutex_lock(&c->lock);
-		while (!c->stop && !c->njobs)
+		while (!c->stop && !next_job(w, &j))
 			pthread_cond_wait(&c->work, &c->lock);
-		if (c->stop) {
-			pthread_mutex_unlock(&c->lock);
-			return NULL;
-		}
-		j = next_job(c);
+		stop = c->stop;
 		pthread_mutex_unlock(&c->lock);
+		if (stop)
+			return NULL;
 		compile(&j, &d);
 		close(j.fd);
 		finish(c, &d);
@@ -90,7 +112,7 @@ int compiler_new(struct compiler **ret)
 {
 	cleanup(compiler_cleanup) struct compiler *c = calloc(1, sizeof(*c));
 	sigset_t all, old;
-	int r;
+	bool started = true;
 
 	if (!c)
 		return -ENOMEM;
@@ -101,11 +123,16 @@ int compiler_new(struct compiler **ret)
 		return -errno;
 	sigfillset(&all);	/* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&c->thread, NULL, work, c);
+	for (size_t i = 0; i < WORKERS; i++) {
+		struct worker *w = &c->workers[i];
+
+		*w = (struct worker){ .c = c, .small_only = i > 0 };
+		w->started = !pthread_create(&w->thread, NULL, work, w);
+		started &= w->started;
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r)
-		return -r;
-	c->started = true;
+	if (!started)
+		return -EAGAIN;
 	*ret = take(c);
 	return 0;
 }
@@ -116,10 +143,11 @@ void compiler_free(struct compiler *c)
 		return;
 	pthread_mutex_lock(&c->lock);
 	c->stop = true;
-	pthread_cond_signal(&c->work);
+	pthread_cond_broadcast(&c->work);
 	pthread_mutex_unlock(&c->lock);
-	if (c->started)
-		pthread_join(c->thread, NULL);
+	for (size_t i = 0; i < WORKERS; i++)
+		if (c->workers[i].started)
+			pthread_join(c->workers[i].thread, NULL);
 	for (size_t i = 0; i < c->njobs; i++)
 		close(c->jobs[i].fd);
 	for (size_t i = 0; i < c->ndone; i++)
@@ -136,17 +164,21 @@ void compiler_free(struct compiler *c)
 int compiler_submit(struct compiler *c, uint32_t id, int fd)
 {
 	int r, copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	uint64_t size = 0;
+	struct stat st;
 
 	if (copy < 0)
 		return -errno;
+	if (!fstat(copy, &st))
+		size = (uint64_t)st.st_size;
 	pthread_mutex_lock(&c->lock);
 	r = array_grow(&c->jobs, &c->jobs_cap, c->njobs + 1, sizeof(*c->jobs));
 	if (!r)
 		r = array_grow(&c->done, &c->done_cap, (size_t)c->pending + 1, sizeof(*c->done));
 	if (!r) {
-		c->jobs[c->njobs++] = (struct job){ .id = id, .fd = copy };
+		c->jobs[c->njobs++] = (struct job){ .id = id, .fd = copy, .size = size };
 		c->pending++;
-		pthread_cond_signal(&c->work);
+		pthread_cond_broadcast(&c->work);	/* either may be the one for it */
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (r)

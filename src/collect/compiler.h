@@ -1,13 +1,15 @@
-/* compiler.h - compile unwind tables in the background, most wanted file first.
+/* compiler.h - compile unwind tables in the background, most wanted for its size first.
  *
  *	r = compiler_new(&c);
  *	r = compiler_submit(c, id, fd);		// a file was met; fd stays the caller's
- *	compiler_want(c, id, n);		// n more samples lay in it: hotter ones go first
+ *	compiler_want(c, id, n);		// n more samples lay in it
  *	... poll(compiler_fd(c)) ...
  *	while (compiler_take(c, &done))		// finished ones; the caller owns done.table
  *
- * One thread of lower priority. Not the lowest: beside two busy processes nice 19 gets 1 % of a CPU,
- * and stacks wait for its results; nice 5 gets 25 %. It only reads files and its own queue. compiler_free waits for the file at hand.
+ * Two threads of lower priority, one of them for small files only, so that libc never waits for a
+ * browser. Not the lowest priority: beside two busy processes nice 19 gets 1 % of a CPU, and stacks
+ * wait for the results; nice 5 gets 25 %. They only read files and their own queue. compiler_free
+ * waits for the files at hand.
  */
 #ifndef WICK_COMPILER_H
 #define WICK_COMPILER_H
