@@ -57,13 +57,22 @@ __noinline u32 capture_next(void)
 	return 1;
 }
 
-static __always_inline u32 copy_stack(struct walk *w, struct wk_capture *c)
+/* Global like capture_next(): its loop's exits would each be followed to the end of the program. Bytes
+ * copied, 0 for none. */
+__noinline u32 copy_stack(void)
 {
+	u32 cpu = bpf_get_smp_processor_id();
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	struct walk *w = this_walk();
+	struct vm_area_struct *v;
+	u64 start, end, n;
+
+	if (!c || !w)
+		return 0;
 	/* Whole pages: one that was never touched (a large buffer in some frame, the random gap above
 	 * the first frame) fails alone. */
-	u64 start = (w->regs.sp - WK_RED_ZONE) & ~(WK_CAPTURE_CHUNK - 1ULL), end, n;
-	struct vm_area_struct *v = (void *)vma_find(w->mm, start, 0);
-
+	start = (w->regs.sp - WK_RED_ZONE) & ~(WK_CAPTURE_CHUNK - 1ULL);
+	v = (void *)vma_find(w->mm, start, 0);
 	if (!v)		/* sp at the very start of its mapping */
 		v = (void *)vma_find(w->mm, start += WK_CAPTURE_CHUNK, 0);
 	end = BPF_CORE_READ(v, vm_end);
@@ -101,6 +110,23 @@ static __always_inline void copy_registers(const struct wk_regs *r, struct wk_ca
 	c->leaf = r->leaf;
 }
 
+/* All of them; its loop has 512 exits. The number is in the record. */
+__noinline u32 copy_vmas(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	struct walk *w = this_walk();
+
+	if (!c || !w)
+		return 0;
+	c->nr_vmas = 0;
+	w->scan = 0;
+	for (u32 i = 0; i < CAPTURE_SCAN; i++)
+		if (!capture_next())
+			break;
+	return 1;
+}
+
 /* Whether the stack is on its way to userspace. */
 static __always_inline bool capture_walk(struct walk *w)
 {
@@ -117,15 +143,11 @@ static __always_inline bool capture_walk(struct walk *w)
 	if (bpf_probe_read_kernel(c->kernel, sizeof(c->kernel), w->kernel) ||
 	    bpf_probe_read_kernel(c->user, sizeof(c->user), w->user))
 		return false;
-	n = copy_stack(w, c);
+	n = copy_stack();
 	if (!n)
 		return false;
 	c->stack_bytes = n;
-	c->nr_vmas = 0;
-	w->scan = 0;
-	for (u32 i = 0; i < CAPTURE_SCAN; i++)
-		if (!capture_next())
-			break;
+	copy_vmas();
 	size = __builtin_offsetof(struct wk_capture, stack) + (u64)n;
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*c))

@@ -22,9 +22,9 @@ enum {
 	RB_DEPTH = 40,		/* 20,000 VMAs make 25 */
 };
 
-/* Both trees: the VMA whose range holds addr, 0 if none does; *ret_last is then the last address
- * before the next VMA (or ~0), so that a caller can go through all of them. */
-static __noinline u64 rb_find(u64 mm, u64 addr, u64 *ret_last)
+/* Both trees: the VMA whose range holds addr, 0 if none does. ret_last, unless it is NULL at
+ * compile time: then the last address before the next VMA (or ~0), to go through all of them. */
+static __always_inline u64 rb_find(u64 mm, u64 addr, u64 *ret_last)
 {
 	struct rb_node___rb *n = BPF_CORE_READ((struct mm_struct___rb *)mm, mm_rb.rb_node);
 	const u64 off = bpf_core_field_offset(struct vm_area_struct___rb, vm_rb);
@@ -37,7 +37,7 @@ static __noinline u64 rb_find(u64 mm, u64 addr, u64 *ret_last)
 			return 0;
 		if (addr >= range[0] && addr < range[1])
 			return (u64)v;
-		if (addr < range[0])
+		if (ret_last && addr < range[0])
 			*ret_last = range[0] - 1;
 		if (bpf_core_read(&n, sizeof(n), addr < range[0] ? &n->rb_left : &n->rb_right))
 			return 0;
@@ -45,7 +45,7 @@ static __noinline u64 rb_find(u64 mm, u64 addr, u64 *ret_last)
 	return 0;
 }
 
-static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
+static __always_inline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
 {
 	u64 entry = (u64)BPF_CORE_READ((struct mm_struct *)mm, mm_mt.ma_root);
 
@@ -80,7 +80,7 @@ static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
 			for (slot = 0; slot < 9; slot++)
 				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
 					break;
-			if (slot < 9 && n[1 + slot])
+			if (ret_last && slot < 9 && n[1 + slot])
 				*ret_last = n[1 + slot];
 			if (bpf_core_read(&entry, sizeof(entry), &a->slot[slot]))
 				return 0;
@@ -88,7 +88,7 @@ static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
 			for (slot = 0; slot < 15; slot++)
 				if ((n[1 + slot] == 0 && slot) || addr <= n[1 + slot])
 					break;
-			if (slot < 15 && n[1 + slot])
+			if (ret_last && slot < 15 && n[1 + slot])
 				*ret_last = n[1 + slot];
 			if (bpf_core_read(&entry, sizeof(entry), &r->slot[slot]))
 				return 0;
@@ -99,26 +99,47 @@ static __noinline u64 maple_find(u64 mm, u64 addr, u32 alt, u64 *ret_last)
 	return 0;
 }
 
-/* Global: verified once, however often it is called. Scalars only, for 5.10. */
-__noinline u64 vma_find(u64 mm, u64 addr, u32 alt)
+/* Not inlined, so that no relocation for the other tree moves in front of its guard. */
+static __noinline u64 maple_vma(u64 mm, u64 addr, u32 alt)
+{
+	return maple_find(mm, addr, alt, NULL);
+}
+
+static __noinline u64 rb_vma(u64 mm, u64 addr)
+{
+	return rb_find(mm, addr, NULL);
+}
+
+static __noinline u64 maple_gap(u64 mm, u64 addr)
 {
 	u64 last = ~0ULL;
 
+	maple_find(mm, addr, 0, &last);
+	return last;
+}
+
+static __noinline u64 rb_gap(u64 mm, u64 addr)
+{
+	u64 last = ~0ULL;
+
+	rb_find(mm, addr, &last);
+	return last;
+}
+
+/* Global: verified once, however often it is called. Scalars only, for 5.10. */
+__noinline u64 vma_find(u64 mm, u64 addr, u32 alt)
+{
 	if (bpf_core_field_exists(struct mm_struct, mm_mt))
-		return maple_find(mm, addr, alt, &last);
-	return rb_find(mm, addr, &last);
+		return maple_vma(mm, addr, alt);
+	return rb_vma(mm, addr);
 }
 
 /* The last address before the next VMA, for an addr that none holds. */
 __noinline u64 vma_gap_end(u64 mm, u64 addr)
 {
-	u64 last = ~0ULL;
-
 	if (bpf_core_field_exists(struct mm_struct, mm_mt))
-		maple_find(mm, addr, 0, &last);
-	else
-		rb_find(mm, addr, &last);
-	return last;
+		return maple_gap(mm, addr);
+	return rb_gap(mm, addr);
 }
 
 #endif

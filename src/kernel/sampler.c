@@ -288,7 +288,8 @@ static int load(struct sampler *s, struct err *e)
 		struct err why = { "" };
 
 		(void)host_explain(-r, &why);
-		return err_set(e, r, "%s", why.msg);
+		return err_set(e, r, "%.300s%s%.180s", why.msg, load_log ? "; " : "",
+			       load_log ? load_log : "");
 	}
 	if (r)
 		return err_set(e, r, "the kernel refused the BPF programs: %s%s%.300s", strerror(-r),
