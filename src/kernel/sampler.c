@@ -245,7 +245,7 @@ static int print_to_log(enum libbpf_print_level level, const char *fmt, va_list 
 {
 	if (getenv("WICK_LIBBPF_DEBUG"))
 		return vfprintf(stderr, fmt, ap);
-	if (level != LIBBPF_WARN || load_log)
+	if (level != LIBBPF_WARN || load_log || strncmp(fmt, "libbpf: prog '", 14))
 		return 0;
 	if (vasprintf(&load_log, fmt, ap) < 0)
 		load_log = NULL;
