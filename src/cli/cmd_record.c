@@ -180,16 +180,29 @@ static int check_options(struct record *r, struct err *e)
 	return ret ? ret : check_push(r, e);
 }
 
+/* Whether a process or thread exists and still runs: a zombie, waiting to be reaped, doesn't. */
+static bool is_alive(uint32_t id)
+{
+	cleanup(buf_cleanup) struct buf stat = BUF_INIT(4096);
+	const char *comm_end;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", id);
+	if (host_read_file("", path, &stat))
+		return false;
+	/* proc(5): "pid (comm) state ..."; comm may hold parentheses, what follows can't */
+	comm_end = stat.data ? strrchr(stat.data, ')') : NULL;
+	return comm_end && comm_end[1] && !strchr("ZX", comm_end[2]);
+}
+
 static int check_processes(const struct options *o, struct err *e)
 {
-	char path[64];
 
 	for (size_t i = 0; i < o->pids.n + o->tids.n; i++) {
 		bool pid = i < o->pids.n;
 		uint32_t id = pid ? o->pids.v[i] : o->tids.v[i - o->pids.n];
 
-		snprintf(path, sizeof(path), "/proc/%u", id);
-		if (access(path, F_OK))
+		if (!is_alive(id))
 			return err_set(e, -ESRCH, "there is no %s %u (in this pid namespace)",
 				       pid ? "process" : "thread", id);
 	}

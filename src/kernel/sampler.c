@@ -241,7 +241,7 @@ static int on_capture(void *ctx, void *data, size_t size)
 
 static char *load_log;	/* libbpf's first complaint, for the message when loading fails */
 
-static int print_to_log(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int printf_like(2, 0) print_to_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	if (getenv("WICK_LIBBPF_DEBUG"))
 		return vfprintf(stderr, fmt, ap);

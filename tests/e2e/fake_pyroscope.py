@@ -1,16 +1,16 @@
-"""A stand-in for a Pyroscope server, for tests: takes pushes as the real one does, and says no as it does.
+"""A stand-in for a Pyroscope server, for tests: says yes and no to a push as the real one does.
 
     python3 fake_pyroscope.py --directory DIR [--port PORT] [--answer STATUS[:CODE[:MESSAGE]]]
                               [--tenant] [--prefix /PATH]
 
-Prints its port on a line of its own once it listens. It knows one method, POST /push.v1.PusherService/Push
-(Connect unary, protobuf). What it accepts is stored: DIR/N.json (labels, headers) and DIR/N.pb.gz (the
-profile as sent), for N = 0, 1, ... --answer makes it refuse everything so; a STATUS alone has an empty
-body. --tenant wants the header X-Scope-OrgID.
+Prints its port on a line of its own once it listens. It knows one method, POST
+/push.v1.PusherService/Push (Connect unary, protobuf). What it accepts is stored: DIR/N.json
+(labels, headers) and DIR/N.pb.gz (the profile as sent), for N = 0, 1, ... --answer makes it refuse
+everything so; a STATUS alone has an empty body. --tenant wants the header X-Scope-OrgID.
 
 The rules are those of a server with default limits, as seen from outside, odd ones included: 415
-without a body for any other Content-Type, 500 "unknown" for what can't be decoded, 429 for more than
-2 MiB at once, 200 for a profile without samples, which is dropped.
+without a body for any other Content-Type, 500 "unknown" for what can't be decoded, 429 for more
+than 2 MiB at once, 200 for a profile without samples, which is dropped.
 """
 
 import argparse
@@ -108,7 +108,7 @@ def unpack(raw):
 
 def check_profile(profile, size):
     if size > MAX_RAW:
-        text = f"the profile with size {size} exceeds the size limit (max_profile_size_byte, {MAX_RAW})"
+        text = f"profile of {size} B exceeds the size limit (max_profile_size_byte, {MAX_RAW})"
         raise Refusal("invalid_argument", text)
     if size > BURST:
         text = f"push rate limit ({BURST} B) exceeded while adding {size} B"

@@ -6,7 +6,7 @@
 
 Every recording that record() makes is checked on the way: the profile obeys the format and wick's
 own rules (check_profile), and what the summary says adds up to the last tick (check_accounting).
-Proportions are judged by statistics, never by absolute time, so that a loaded machine fails nothing.
+Proportions are judged by statistics, never by absolute time, so a loaded machine fails nothing.
 A test runs in an empty directory of its own. It fails by an exception and is skipped by Skip.
 """
 
@@ -150,8 +150,8 @@ def wait_until_recording(process):
 
 @contextlib.contextmanager
 def running(*argv, lines=0, prefix=()):
-    """A program that runs beside; yields its process, whose .lines are its first lines of output, and
-    which can be written to."""
+    """A program that runs beside; yields its process, whose .lines are its first lines of output,
+    and which can be written to."""
     process = subprocess.Popen(
         [*prefix, *map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

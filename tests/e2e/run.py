@@ -2,9 +2,9 @@
 
     WICK=build/wick python3 tests/e2e/run.py [-k SUBSTRING]... [--timeout SECONDS] [--list]
 
-A test is a function test_* of a file test_*.py here. Each runs in a process and an empty directory of
-its own and is killed, with what it started, when its time is over. Prints a line for each test, and
-as the last line "N passed, N failed, N skipped". Exits 1 if one failed.
+A test is a function test_* of a file test_*.py here. Each runs in a process and an empty directory
+of its own and is killed, with what it started, when its time is over. Prints a line for each test,
+and as the last line "N passed, N failed, N skipped". Exits 1 if one failed.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def in_child(function, directory, pipe):
 
 
 def descendants(pid):
-    """Processes below a process, by /proc; sessions and orphans included, since we are subreaper."""
+    """Processes below a process, orphans and other sessions included, since we are subreaper."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as f:
             children = [int(word) for word in f.read().split()]
@@ -138,7 +138,7 @@ def reason_to_skip():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-k", metavar="SUBSTRING", action="append", help="only tests named so")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60, help="for each test")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60, help="for each")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     args = parser.parse_args()
 

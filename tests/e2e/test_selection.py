@@ -84,7 +84,8 @@ def test_children(how):
 
 def test_command_and_its_children():
     with running(program("burst-3"), "30"):
-        r = record(command=["sh", "-c", f"{program('burst-0')} 0.3; {program('burst-1')} 0.3 & wait"])
+        script = f"{program('burst-0')} 0.3; {program('burst-1')} 0.3 & wait"
+        r = record(command=["sh", "-c", script])
     expect_some(r, under("hot_burst_0"))
     expect_some(r, under("hot_burst_1"))
     expect_none(r, under("hot_burst_3"), what="samples of a process beside")

@@ -1,4 +1,4 @@
-/* become SECONDS PROGRAM [ARG...] - works in hot_before for so long, then becomes another program. */
+/* become SECONDS PROGRAM [ARG...] - works in hot_before for so long, then becomes PROGRAM. */
 #include <unistd.h>
 
 #include "work.h"

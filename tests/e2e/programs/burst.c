@@ -1,5 +1,5 @@
-/* burst [SECONDS] - uses so much CPU time in the function HOT and is gone. Compiled several times, as
- * programs of different names whose function is named differently: -DHOT=hot_burst_0. */
+/* burst [SECONDS] - uses so much CPU time in the function HOT and is gone. Compiled several times,
+ * as programs of different names whose function is named differently: -DHOT=hot_burst_0. */
 #include "work.h"
 
 static NOINLINE void HOT(double seconds)

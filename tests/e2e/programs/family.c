@@ -1,5 +1,5 @@
-/* family SECONDS - waits for a line of input, then forks: the parent works in hot_parent, the child in
- * hot_child, for so long. */
+/* family SECONDS - waits for a line of input, then forks: the parent works in hot_parent, the child
+ * in hot_child, for so long. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>

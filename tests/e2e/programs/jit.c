@@ -35,7 +35,8 @@ static NOINLINE void call_generated(void (*generated)(unsigned long))
 int main(int argc, char **argv)
 {
 	double seconds = seconds_argument(argc, argv, 1, 1.0);
-	void *p = mmap(NULL, sizeof(code), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, sizeof(code), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 
 	if (p == MAP_FAILED)
 		return 1;

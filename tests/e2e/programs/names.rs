@@ -1,4 +1,4 @@
-// names [SECONDS] - a method of a generic trait implementation is hot, below a function in a module.
+// names [SECONDS] - a method of a trait for a generic type is hot, below a function of a module.
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

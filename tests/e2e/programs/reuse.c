@@ -1,5 +1,5 @@
-/* reuse SECONDS FIRST SECOND - runs the program FIRST, and when it is gone SECOND under the same process
- * id (clone3 with set_tid: CAP_CHECKPOINT_RESTORE). Prints that id. */
+/* reuse SECONDS FIRST SECOND - runs the program FIRST, and when it is gone SECOND under the same
+ * process id (clone3 with set_tid: CAP_CHECKPOINT_RESTORE). Prints that id. */
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>

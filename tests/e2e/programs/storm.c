@@ -1,5 +1,5 @@
-/* storm COUNT PARALLEL SECONDS PROGRAM... - starts COUNT short processes, PARALLEL at a time, of the
- * programs in turn, each told to run for SECONDS. Prints how many ended well. */
+/* storm COUNT PARALLEL SECONDS PROGRAM... - starts COUNT short processes, PARALLEL at a time, of
+ * the programs in turn, each told to run for SECONDS. Prints how many ended well. */
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* threads SECONDS - two threads that work for so long: "steady" in hot_steady; and one that works in
- * hot_first while it is called "first", then, for three times as long, in hot_second as "second".
+/* threads SECONDS - two threads that work for so long: "steady" in hot_steady; and one that works
+ * in hot_first while called "first", then, for three times as long, in hot_second as "second".
  * The main thread waits. Prints "steady TID" and "renamed TID" first. */
 #include <pthread.h>
 #include <stdio.h>

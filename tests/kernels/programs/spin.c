@@ -1,0 +1,65 @@
+/* spin.c - known work for a profiler: spin SECONDS
+ *
+ * User time goes 3:1 to hot_a and hot_b, in slices much shorter than a tick; a part of the whole is
+ * spent in the kernel, under ask_kernel. Everything has its stack below main and work. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOT __attribute__((noinline, noclone, noipa))
+
+enum { UNIT = 4000, PAGE_BYTES = 1 << 16 };
+
+static volatile unsigned int sink;
+
+/* The same text twice, so that an iteration costs the same in both. */
+HOT static void hot_a(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sink = sink * 1664525 + 1013904223;
+}
+
+HOT static void hot_b(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sink = sink * 1664525 + 1013904223;
+}
+
+HOT static long ask_kernel(int fd)
+{
+	static char buffer[PAGE_BYTES];
+
+	return read(fd, buffer, sizeof(buffer));
+}
+
+HOT static void work(int fd)
+{
+	hot_a(3 * UNIT);
+	hot_b(UNIT);
+	if (ask_kernel(fd) != PAGE_BYTES)
+		exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	int fd = open("/dev/urandom", O_RDONLY);	/* busy in the kernel for every byte */
+	double end = now() + (argc > 1 ? atof(argv[1]) : 1);
+
+	if (fd < 0) {
+		perror("/dev/urandom");
+		return 1;
+	}
+	while (now() < end)
+		work(fd);
+	return 0;
+}
