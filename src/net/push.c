@@ -20,6 +20,7 @@
 enum {
 	URL_MAX = 4096,
 	SHOWN_MAX = 120, /* of an address in a message */
+	SCHEME_MAX = 32, /* of its scheme, where a password is left out behind it */
 	TYPE_MAX = 64,	 /* of a Content-Type */
 };
 
@@ -30,15 +31,24 @@ static int no_memory(struct err *e)
 
 /* ---- addresses ---- */
 
+/* Bytes of the leading "SCHEME://" (RFC 3986 section 3.1), 0 if there is none. */
+static size_t scheme_len(const char *url)
+{
+	size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			       "0123456789+-.");
+
+	return n && !strncmp(url + n, "://", 3) ? n + 3 : 0;
+}
+
 /* An address for messages: without what may be user and password, whatever else is wrong with it.
  * Up to the last @, since a password may hold any of the characters that end an authority. */
 static const char *redact(const char *url, char ret[static SHOWN_MAX])
 {
-	const char *start = strstr(url, "://"), *at = strrchr(url, '@');
-	int scheme = start ? (int)MIN(start + 3 - url, 32) : 0;
+	const char *at = strrchr(url, '@');
+	int scheme = (int)MIN(scheme_len(url), SCHEME_MAX);
 	char shown[SHOWN_MAX];
 
-	if (at && at >= url + scheme)
+	if (at)
 		snprintf(shown, sizeof(shown), "%.*s%s", scheme, url, at + 1);
 	else
 		snprintf(shown, sizeof(shown), "%s", url);
@@ -137,6 +147,15 @@ static int fill_target(CURLU *u, struct push_target *t, const char **ret_why)
 	return 0;
 }
 
+/* Why this isn't an address of Pyroscope. Other protocols are PROTOCOL+TRANSPORT too, or a file. */
+static const char *not_pyroscope(const char *url)
+{
+	const char *plus = memchr(url, '+', scheme_len(url));
+
+	return plus || !strncmp(url, "file:", 5) ? "has a protocol that isn't supported"
+						 : "has no protocol";
+}
+
 static void init_curl(void)
 {
 	curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -150,10 +169,8 @@ int push_parse(const char *url, struct push_target **ret, struct err *e)
 	int r;
 
 	if (strncmp(url, PROTOCOL "http://", head + 7) &&
-	    strncmp(url, PROTOCOL "https://", head + 8)) {
-		why = strchr(url, '+') ? "has a protocol that isn't supported" : "has no protocol";
-		return bad_url(url, why, e);
-	}
+	    strncmp(url, PROTOCOL "https://", head + 8))
+		return bad_url(url, not_pyroscope(url), e);
 	if (strlen(url) > URL_MAX)
 		return bad_url(url, "is too long", e);
 	pthread_once(&once, init_curl);
@@ -500,6 +517,8 @@ static int post(const struct push_target *t, const uint8_t *body, size_t len, st
 	    curl_easy_setopt(c, CURLOPT_POSTFIELDS, body))
 		return no_memory(e);
 	code = perform(c);
+	if (ret->body.err)
+		return no_memory(e);
 	if (code && !ret->too_long) {
 		if (!error[0])
 			snprintf(error, sizeof(error), "%s", curl_easy_strerror(code));
@@ -565,7 +584,8 @@ static int check_ok(const struct push_target *t, const struct answer *a, struct 
 		       SHOWN_MAX, t->name, a->type);
 }
 
-static int refused(const struct push_target *t, const struct answer *a, uint32_t raw,
+/* size: what the server counts, bytes of the profile before gzip and of its labels. */
+static int refused(const struct push_target *t, const struct answer *a, size_t size,
 		   struct push_result *ret, struct err *e)
 {
 	struct verdict v = judge(a->status);
@@ -583,11 +603,11 @@ static int refused(const struct push_target *t, const struct answer *a, uint32_t
 		clean_text(a->body.data, a->body.len, ret->message, sizeof(ret->message));
 		why = v.text ? v.text : ret->message; /* it may be a page of HTML */
 	}
-	if (a->status == 429 && raw > PUSH_RAW_MAX)
+	if (a->status == 429 && size > PUSH_RAW_MAX)
 		return err_set(e, -E2BIG,
-			       "%.*s answered 429: the profile has %u bytes before gzip, and "
-			       "servers with default limits take %d%s%.200s",
-			       SHOWN_MAX, t->name, raw, PUSH_RAW_MAX, ret->message[0] ? ": " : "",
+			       "%.*s answered 429: profile and labels have %zu bytes before gzip, "
+			       "and servers with default limits take %d%s%.200s",
+			       SHOWN_MAX, t->name, size, PUSH_RAW_MAX, ret->message[0] ? ": " : "",
 			       ret->message);
 	return err_set(e, v.err, "%.*s answered %ld%s%s%s: %.300s", SHOWN_MAX, t->name, a->status,
 		       ce.code[0] ? " (" : "", ce.code, ce.code[0] ? ")" : "",
@@ -600,6 +620,7 @@ int push_send(const struct push_target *t, const struct push_label *labels, size
 	struct answer a = { .body = BUF_INIT(PUSH_REPLY_MAX) };
 	cleanup(freep_cleanup) uint8_t *body = NULL;
 	int r = push_labels_check(labels, n, e);
+	size_t size;
 
 	*ret = (struct push_result){ 0 };
 	if (r)
@@ -608,9 +629,9 @@ int push_send(const struct push_target *t, const struct push_label *labels, size
 		return no_memory(e);
 	r = post(t, body, ret->sent, &a, e);
 	ret->status = a.status;
+	size = raw_size(pprof_gz, len) + (ret->sent - len); /* all but the profile is labels */
 	if (!r)
-		r = a.status == 200 ? check_ok(t, &a, e)
-				    : refused(t, &a, raw_size(pprof_gz, len), ret, e);
+		r = a.status == 200 ? check_ok(t, &a, e) : refused(t, &a, size, ret, e);
 	buf_free(&a.body);
 	return r;
 }

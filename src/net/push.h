@@ -35,7 +35,7 @@ enum {
 	 * several with the same labels and each a time_nanos of its own: to the server, labels and
 	 * time are a profile's identity. */
 	PUSH_SAMPLES_MAX = 16000, /* more: refused, 400 */
-	PUSH_RAW_MAX = 2 << 20,	  /* bytes before gzip; more: refused, 429, at any load */
+	PUSH_RAW_MAX = 2 << 20,	  /* bytes before gzip, labels counted too; more: 429 at any load */
 
 	PUSH_CONNECT_MS = 5000,
 	PUSH_TOTAL_MS = 30000,
@@ -85,7 +85,7 @@ int must_check push_labels_check(const struct push_label *labels, size_t n, stru
  *
  *	-EINVAL		push_labels_check() fails (nothing is sent), or the server refuses the
  *			profile or its labels (400, 413, 422): no retry helps
- *	-E2BIG		429 for a profile over PUSH_RAW_MAX: split it
+ *	-E2BIG		429 for a profile that is over PUSH_RAW_MAX with its labels: split it
  *	-EACCES		401, 403: user and password are wrong or missing
  *	-ENOENT		404, 405: no Pyroscope at this address
  *	-EAGAIN		408, 429, 502, 503, 504: the same bytes may be taken later
