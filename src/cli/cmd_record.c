@@ -454,11 +454,17 @@ static int push_all(struct record *r, const struct profile *p, struct err *e)
 	ret = pprof_write(p, true, &gz);
 	if (ret)
 		return err_set(e, ret, "can't encode the profile: %s", strerror(-ret));
-	for (size_t i = 0; i < r->ntargets && !ret; i++) {
+	for (size_t i = 0; i < r->ntargets; i++) {	/* one that fails keeps no other from its copy */
 		struct push_result res = { 0 };
+		struct err why = { "" };
+		int failed = push_send(r->targets[i], r->labels, r->nlabels, gz.data, gz.len, &res,
+				       &why);
 
-		ret = push_send(r->targets[i], r->labels, r->nlabels, gz.data, gz.len, &res, e);
-		if (!ret && !r->o->quiet)
+		if (failed && !ret)
+			ret = err_set(e, failed, "%s", why.msg);
+		else if (failed)
+			fprintf(stderr, "wick: %s\n", why.msg);
+		else if (!r->o->quiet)
 			fprintf(stderr, "wick: pushed %zu bytes to %s\n", gz.len,
 				push_name(r->targets[i]));
 	}

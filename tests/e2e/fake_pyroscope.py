@@ -106,12 +106,13 @@ def unpack(raw):
     return profile, len(data)
 
 
-def check_profile(profile, size):
+def check_profile(profile, size, labels):
     if size > MAX_RAW:
         text = f"profile of {size} B exceeds the size limit (max_profile_size_byte, {MAX_RAW})"
         raise Refusal("invalid_argument", text)
-    if size > BURST:
-        text = f"push rate limit ({BURST} B) exceeded while adding {size} B"
+    counted = size + sum(len(name.encode()) + len(labels[name].encode()) for name in labels)
+    if counted > BURST:
+        text = f"push rate limit ({BURST} B) exceeded while adding {counted} B"
         raise Refusal("resource_exhausted", text)
     if len(profile.samples) > MAX_SAMPLES:
         text = f"the profile has {len(profile.samples)} samples, the limit is {MAX_SAMPLES}"
@@ -204,7 +205,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if number == 2:
                 raw = dict(message(value, "RawSample")).get(1, b"")
                 profile, size = unpack(raw)
-                check_profile(profile, size)
+                check_profile(profile, size, labels)
                 if has_samples(profile):
                     self.server.store.add(labels, dict(self.headers.items()), raw)
 
