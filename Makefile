@@ -46,6 +46,7 @@ help:
 	@echo 'make fuzz          every parser of foreign bytes, T=20 seconds each'
 	@echo 'make e2e           end-to-end tests against the running kernel (as root)'
 	@echo 'make test-rows     unwind tables of every file in ROWS_DIRS against libdw; a few minutes'
+	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -148,6 +149,10 @@ $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@) $(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_arm64 -O2 -g -Wall -Wextra -Wshadow -Werror \
 		-Iinclude -Ivmlinux -Ibpf -c -o $@ $<
+
+# wick on Debian's kernels, under emulation; see tests/kernels/run.py.
+test-kernels: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/kernels/run.py $(KERNELS)
 
 bench: all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py
