@@ -26,7 +26,7 @@ static __always_inline struct wk_slot *find_slot(struct wk_region *r, const u64 
 			return s;
 		}
 	}
-	return &r->slots[best & (WK_SLOTS - 1)];
+	return &r->slots[BOUND(best, WK_SLOTS)];
 }
 
 static __always_inline void fill_slot(struct wk_slot *s, const u64 h[2], u32 index)
@@ -41,6 +41,7 @@ static __always_inline void fill_slot(struct wk_slot *s, const u64 h[2], u32 ind
 static __noinline u32 store_stack(struct wk_region *r, const u64 *frames, u32 total, const u64 h[2])
 {
 	u32 n = total, at = r->used;
+	u64 bytes;
 	struct wk_entry *e;
 	struct wk_slot *s;
 	bool found;
@@ -57,7 +58,10 @@ static __noinline u32 store_stack(struct wk_region *r, const u64 *frames, u32 to
 	e->pad = 0;
 	e->words = n + 1;
 	e->total = total;
-	if (bpf_probe_read_kernel(&r->words[at + 1], n * sizeof(u64), frames))
+	bytes = n * sizeof(u64);
+	asm volatile("" : "+r"(bytes));	/* verifier: before 6.3 a bound is lost when it is spilled */
+	if (bytes > WK_USER_FRAMES * sizeof(u64) ||
+	    bpf_probe_read_kernel(&r->words[at + 1], bytes, frames))
 		return WK_NO_STACK;
 	r->used = at + n + 1;
 	fill_slot(s, h, at);
