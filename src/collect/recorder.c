@@ -28,8 +28,9 @@ static uint32_t descriptors(void)
 	l.rlim_cur = l.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &l);
 	(void)getrlimit(RLIMIT_NOFILE, &l);
-	return l.rlim_cur > 2 * SPARE_FDS ? (uint32_t)MIN(l.rlim_cur - SPARE_FDS, 1u << 20) :
-					    (uint32_t)l.rlim_cur / 2;
+	/* a sampled file has one, its table another */
+	return l.rlim_cur > 2 * SPARE_FDS ? (uint32_t)MIN((l.rlim_cur - SPARE_FDS) / 2, 1u << 20) :
+					    (uint32_t)l.rlim_cur / 4;
 }
 
 int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct recorder **ret,

@@ -4,7 +4,9 @@
 static int join(struct samples *s, const uint64_t *user, size_t nuser, const uint64_t *kernel,
 		size_t nkernel)
 {
-	int r = array_grow(&s->joined, &s->joined_cap, nuser + nkernel, sizeof(*s->joined));
+	/* at least one, so that a stack without frames has an address too */
+	int r = array_grow(&s->joined, &s->joined_cap, MAX(nuser + nkernel, (size_t)1),
+			   sizeof(*s->joined));
 
 	if (r)
 		return r;

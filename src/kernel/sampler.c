@@ -585,7 +585,7 @@ void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_
 	tables_drop(&s->tables, id);
 }
 
-const uint64_t *sampler_rows(const struct sampler *s, uint32_t id, struct wk_table *ret,
+const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *ret,
 			     size_t *ret_n)
 {
 	return tables_get(&s->tables, id, ret, ret_n);

@@ -92,7 +92,7 @@ void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_
 
 /* A table that was given to BPF, as mapped memory: NULL if there is none now. Borrowed until the rows
  * are set anew or dropped. */
-const uint64_t *sampler_rows(const struct sampler *s, uint32_t id, struct wk_table *ret,
+const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *ret,
 			     size_t *ret_n);
 uint64_t sampler_rows_bytes(const struct sampler *s);	/* memory of all tables */
 

@@ -9,7 +9,7 @@ enum {
 	PAGE = 4096,		/* mappings are rounded to it; larger pages round further by themselves */
 };
 
-static int make(const uint64_t *words, size_t n, int *ret_fd, struct tables_entry *ret)
+static int make(const uint64_t *words, size_t n, struct tables_entry *ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
 	size_t lines = (n + LINE_WORDS - 1) / LINE_WORDS, bytes = (lines * 64 + PAGE - 1) & ~(PAGE - 1UL);
@@ -26,17 +26,19 @@ static int make(const uint64_t *words, size_t n, int *ret_fd, struct tables_entr
 	if (p == MAP_FAILED)
 		return -errno;
 	memcpy(p, words, n * sizeof(*words));
-	*ret = (struct tables_entry){ .words = p, .n = n, .bytes = bytes };
-	*ret_fd = fd;
+	munmap(p, bytes);
+	*ret = (struct tables_entry){ .fd = fd, .n = n, .bytes = bytes };
 	fd = -1;
 	return 0;
 }
 
 static void forget(struct tables *t, struct tables_entry *e)
 {
-	if (!e->words)
+	if (!e->bytes)
 		return;
-	munmap((void *)e->words, e->bytes);
+	if (e->words)
+		munmap((void *)e->words, e->bytes);
+	close(e->fd);
 	t->bytes -= e->bytes;
 	*e = (struct tables_entry){ 0 };
 }
@@ -44,21 +46,20 @@ static void forget(struct tables *t, struct tables_entry *e)
 int tables_put(struct tables *t, const struct wk_file *f, const uint64_t *words, size_t n)
 {
 	struct tables_entry e = { 0 };
-	cleanup(fd_cleanup) int fd = -1;
 	size_t old = t->cap;
 	int r = array_grow(&t->entries, &t->cap, (size_t)f->id + 1, sizeof(*t->entries));
 
 	if (r)
 		return r;
 	memset(t->entries + old, 0, (t->cap - old) * sizeof(*t->entries));
-	r = make(words, n, &fd, &e);
+	r = make(words, n, &e);
 	if (r)
 		return r;
 	e.table = f->table;
 	forget(t, &t->entries[f->id]);
 	t->entries[f->id] = e;
 	t->bytes += e.bytes;
-	return bpf_map_update_elem(t->outer, &f->id, &fd, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(t->outer, &f->id, &e.fd, BPF_ANY) ? -errno : 0;
 }
 
 void tables_drop(struct tables *t, uint32_t id)
@@ -68,12 +69,19 @@ void tables_drop(struct tables *t, uint32_t id)
 		forget(t, &t->entries[id]);
 }
 
-const uint64_t *tables_get(const struct tables *t, uint32_t id, struct wk_table *ret, size_t *ret_n)
+const uint64_t *tables_get(struct tables *t, uint32_t id, struct wk_table *ret, size_t *ret_n)
 {
-	const struct tables_entry *e = id < t->cap ? &t->entries[id] : NULL;
+	struct tables_entry *e = id < t->cap ? &t->entries[id] : NULL;
+	void *p;
 
-	if (!e || !e->words)
+	if (!e || !e->bytes)
 		return NULL;
+	if (!e->words) {
+		p = mmap(NULL, e->bytes, PROT_READ, MAP_SHARED, e->fd, 0);
+		if (p == MAP_FAILED)
+			return NULL;
+		e->words = p;
+	}
 	*ret = e->table;
 	*ret_n = e->n;
 	return e->words;

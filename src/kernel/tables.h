@@ -1,6 +1,7 @@
 /* tables.h - unwind tables in BPF maps, one inner array of exactly the size needed for each file.
  *
- * They stay mapped here, so that userspace reads the very rows that BPF does and keeps no copy.
+ * Userspace reads the very rows that BPF does, mapped when it first asks for them, and keeps no copy:
+ * its resident memory has only the pages that it looked at.
  * Ownership: words are copied into the kernel's array. Threads: one.
  */
 #ifndef WICK_TABLES_H
@@ -11,8 +12,9 @@
 
 struct tables_entry {
 	struct wk_table table;
-	const uint64_t *words;	/* NULL: none */
-	size_t n, bytes;
+	int fd;			/* of the inner array */
+	const uint64_t *words;	/* mapped; NULL: not yet */
+	size_t n, bytes;	/* 0: no table */
 };
 
 struct tables {
@@ -27,7 +29,7 @@ struct tables {
 int must_check tables_put(struct tables *t, const struct wk_file *f, const uint64_t *words, size_t n);
 void tables_drop(struct tables *t, uint32_t id);
 /* NULL: that file has none. Borrowed until put or dropped again. */
-const uint64_t *tables_get(const struct tables *t, uint32_t id, struct wk_table *ret, size_t *ret_n);
+const uint64_t *tables_get(struct tables *t, uint32_t id, struct wk_table *ret, size_t *ret_n);
 void tables_free(struct tables *t);
 
 #endif

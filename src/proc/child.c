@@ -15,7 +15,6 @@ static void wait_and_exec(char **argv, int go, int failed)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	while ((r = (int)read(go, &byte, 1)) < 0 && errno == EINTR)
 		;
 	if (r == 1) {
