@@ -214,8 +214,9 @@ static int deliver(struct unwinder *u, const struct wk_capture *c, const struct 
 	return h->sample(h->ctx, &sample, w->frames, w->n, (const uint64_t *)c->kernel, c->nr_kernel);
 }
 
-/* Tries each waiting stack; hurry: those that still can't go on do so without rows. */
-static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, bool hurry)
+/* Tries each waiting stack, oldest first. Those that still can't go on do so without rows at the end
+ * (final), or while there are too many of them. */
+static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, bool final)
 {
 	size_t kept = 0;
 	int ret = 0;
@@ -224,7 +225,7 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 		struct waiting *w = &u->waiting[i];
 		int r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
 
-		if (r == -EAGAIN && !ret && hurry) {
+		if (r == -EAGAIN && !ret && (final || u->waiting_bytes > UNWINDER_WAITING_BYTES)) {
 			u->stats.hurried++;
 			r = replay(w->capture, rows_of, u, true, &u->walk);
 		} else if (r == -EAGAIN && !ret && u->use[u->walk.missing].state == FILE_UNKNOWN) {
@@ -285,7 +286,7 @@ int unwinder_work(struct unwinder *u, const struct sampler_handler *h)
 		install(u, &c);
 		unwtab_free(c.table);
 	}
-	return replay_waiting(u, h, u->waiting_bytes > UNWINDER_WAITING_BYTES);
+	return replay_waiting(u, h, false);
 }
 
 int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
