@@ -151,7 +151,9 @@ $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
 		-Iinclude -Ivmlinux -Ibpf -c -o $@ $<
 
 # wick on Debian's kernels, under emulation; see tests/kernels/run.py.
-test-kernels: all
+test-kernels:
+	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps kernels
+	$(Q)$(MAKE) --no-print-directory all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/kernels/run.py $(KERNELS)
 
 bench: all
