@@ -16,7 +16,7 @@ say	= $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
 ARCH	?= $(shell uname -m)
 BPFARCH	:= $(if $(filter aarch64 arm64,$(ARCH)),arm64,x86)
-PKGS	:= libbpf libelf libdw zlib libprotobuf-c libcurl
+PKGS	:= libbpf libelf libdw zlib liblzma libprotobuf-c libcurl
 CPPFLAGS += -D_GNU_SOURCE -DWICK_VERSION='"$(VERSION)"' -Iinclude -Isrc -Ibpf -I$(B)/gen
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 \
 	   -Wno-missing-field-initializers $(if $(CI),-Werror)
@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-kernels bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-kernels test-kernels-arm64 bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -155,6 +155,16 @@ test-kernels:
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps kernels
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/kernels/run.py $(KERNELS)
+
+# The same for arm64: cross-built against libraries of the archive, without touching this system's.
+# Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-system-arm.
+ARM_ROOT = $(abspath $(BUILD)/kernels/sysroot-arm64)
+ARM_CC	 = aarch64-linux-gnu-gcc --sysroot=$(ARM_ROOT)
+test-kernels-arm64:
+	$(Q)python3 tests/kernels/sysroot.py arm64 $(ARM_ROOT)
+	$(Q)PKG_CONFIG_SYSROOT_DIR=$(ARM_ROOT) PKG_CONFIG_LIBDIR=$(ARM_ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig \
+		$(MAKE) --no-print-directory CC="$(ARM_CC)" AR=aarch64-linux-gnu-ar ARCH=aarch64 BUILD=$(BUILD)/arm64 all
+	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(KERNELS)
 
 bench: all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py

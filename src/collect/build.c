@@ -11,7 +11,8 @@ struct place {			/* of one frame word */
 
 struct module_use {
 	uint32_t mapping[2];	/* profile mapping of unnamed and of named frames; 0: not made yet */
-	uint64_t leaf, unnamed_leaf;	/* samples */
+	uint64_t samples, unnamed_leaf;	/* with a frame in it; with an unnamed leaf in it */
+	uint32_t last_entry;		/* that counted in samples */
 };
 
 struct builder {
@@ -27,6 +28,7 @@ struct builder {
 	uint32_t pid_key, tid_key, comm_key;
 	uint32_t *ids;		/* locations of the stack at hand */
 	size_t ids_cap;
+	uint32_t entry;		/* at hand, from 1 */
 	struct build_stats stats;
 };
 
@@ -95,15 +97,17 @@ static int function_line(struct builder *b, const char *name, const char *system
 	return r ? r : profile_function(b->p, &f, &ret->function);
 }
 
-/* The name of a frame that has none. */
-static void unnamed(const struct module *m, uint64_t address, char *buf, size_t size)
+/* The name of a frame that has none: of its function, where that is known, so that one function is
+ * one row of a report. */
+static void unnamed(const struct module *m, const struct symbol_frame *f, char *buf, size_t size)
 {
 	if (m->kind == MODULE_ANON)
 		snprintf(buf, size, "[unknown]");
 	else if (m->kind == MODULE_SPECIAL || !strcmp(m->path, "[kernel]"))
 		snprintf(buf, size, "%s", m->name);
 	else
-		snprintf(buf, size, "%s+0x%llx", m->name, (unsigned long long)address);
+		snprintf(buf, size, "%s+0x%llx", m->name,
+			 (unsigned long long)(f->function ? f->function : f->address));
 }
 
 static int marker_place(struct builder *b, uint64_t frame, struct place *ret)
@@ -140,7 +144,7 @@ static int make_place(struct builder *b, uint64_t frame, struct place *ret)
 	if (r)
 		return r;
 	if (!f.name) {
-		unnamed(symbolizer_module(b->sym, f.module), f.address, name, sizeof(name));
+		unnamed(symbolizer_module(b->sym, f.module), &f, name, sizeof(name));
 		f.name = f.system_name = name;
 	}
 	r = function_line(b, f.name, f.system_name, &line);
@@ -170,14 +174,18 @@ static int place_of(struct builder *b, uint64_t frame, struct place *ret)
 
 static void account(struct builder *b, const struct place *p, bool leaf, uint64_t count)
 {
+	struct module_use *u;
+
 	if (p->marker)
 		return;
+	u = &b->uses[p->module];
 	b->stats.frames += count;
 	b->stats.named += p->named ? count : 0;
-	if (leaf) {
-		b->uses[p->module].leaf += count;
-		b->uses[p->module].unnamed_leaf += p->named ? 0 : count;
-	}
+	if (leaf && !p->named)
+		u->unnamed_leaf += count;
+	if (u->last_entry != b->entry)
+		u->samples += count;
+	u->last_entry = b->entry;
 }
 
 /* The locations of a stack. Without kernel names its kernel part is one frame. */
@@ -216,8 +224,10 @@ static int add_entry(struct builder *b, uint32_t entry)
 	};
 	int64_t values[2] = { (int64_t)v->count, (int64_t)v->weight };
 	struct profile_stack stack = { 0 };
-	int r = stack_ids(b, k->stack, v->count, &stack.n);
+	int r;
 
+	b->entry = entry + 1;
+	r = stack_ids(b, k->stack, v->count, &stack.n);
 	if (b->o->event->clock)
 		values[1] = (int64_t)v->count * b->p->period;
 	if (!r)
@@ -226,7 +236,8 @@ static int add_entry(struct builder *b, uint32_t entry)
 	return r ? r : profile_sample(b->p, &stack, labels, k->tid ? 3 : 2, values, NULL);
 }
 
-/* The main binary of viewers: the program (not library) with most samples. */
+/* The main binary of viewers: the program (not library) with most samples, in itself or in what it
+ * calls: one that mostly waits for the kernel is no less the main one. */
 static int choose_main(struct builder *b)
 {
 	uint64_t most = 0;
@@ -235,9 +246,9 @@ static int choose_main(struct builder *b)
 	for (uint32_t i = 0; i < symbolizer_module_count(b->sym) && i < b->uses_cap; i++) {
 		const struct module_use *u = &b->uses[i];
 
-		if (!symbolizer_module(b->sym, i)->executable || u->leaf <= most)
+		if (!symbolizer_module(b->sym, i)->executable || u->samples <= most)
 			continue;
-		most = u->leaf;
+		most = u->samples;
 		best = u->mapping[1] ? u->mapping[1] : u->mapping[0];
 	}
 	return best ? profile_set_main_mapping(b->p, best) : 0;

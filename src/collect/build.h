@@ -4,9 +4,10 @@
  * cpu/nanoseconds, value = count x period; for another event samples/count and EVENT/count, value =
  * the events counted. Labels: pid (number), comm, and tid (number) where threads are told apart.
  *
- * A frame with a name has a line; one without is named module+0xaddress and lies in a second mapping
- * of its file that says has_functions = false, so that a server can name it later. What isn't a
- * function is in square brackets: [kernel], [unknown], [truncated: REASON].
+ * A frame with a name has a line; one without is named module+0xSTART after the start of its function
+ * (module+0xADDRESS where nothing tells the start) and lies in a second mapping of its file that says
+ * has_functions = false, so that a server can name it later. What isn't a function is in square
+ * brackets: [kernel], [unknown], [truncated: REASON].
  */
 #ifndef WICK_BUILD_H
 #define WICK_BUILD_H

@@ -242,6 +242,20 @@ static struct file *open_file(struct files *fs, const struct wk_file_event *e)
 	return f;
 }
 
+/* An id was given back because the ring was full, and now has another file. */
+static void forget(struct files *fs, uint32_t id)
+{
+	struct file *f = fs->by_id[id];
+
+	if (!f)
+		return;
+	fs->count--;
+	fs->fds -= f->fd >= 0;
+	fs->unopened -= f->fd < 0;
+	file_free(f);
+	fs->by_id[id] = NULL;
+}
+
 int files_announce(struct files *fs, const struct wk_file_event *e, const struct file **ret)
 {
 	size_t old = fs->cap;
@@ -254,15 +268,10 @@ int files_announce(struct files *fs, const struct wk_file_event *e, const struct
 	if (r)
 		return r;
 	memset(fs->by_id + old, 0, (fs->cap - old) * sizeof(struct file *));
+	forget(fs, e->id);	/* first: its descriptor may be the last one allowed */
 	f = open_file(fs, e);
 	if (!f)
 		return -ENOMEM;
-	if (fs->by_id[e->id]) {		/* an id given back because the ring was full */
-		fs->fds -= fs->by_id[e->id]->fd >= 0;
-		fs->unopened -= fs->by_id[e->id]->fd < 0;
-		fs->count--;
-		file_free(fs->by_id[e->id]);
-	}
 	fs->by_id[e->id] = f;
 	fs->count++;
 	fs->fds += f->fd >= 0;

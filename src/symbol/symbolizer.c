@@ -4,6 +4,8 @@
 
 #include <elf.h>
 #include "base/map.h"
+#include "symbol/bounds.h"
+#include "symbol/sources.h"
 #include "symbol/symtab.h"
 #include "symbol/vdso.h"
 
@@ -11,11 +13,12 @@ struct loaded {		/* a module and what naming needs of it */
 	struct module m;
 	struct elf *elf;
 	struct symtab *symtab;
-	bool tried;
+	struct bounds *bounds;	/* read when the first address has no name */
+	bool tried, bounds_tried;
 };
 
 struct answer {
-	uint64_t address;
+	uint64_t address, function;
 	uint32_t module;
 	uint32_t name, system_name;	/* strings; MAP_NONE: none */
 };
@@ -65,6 +68,7 @@ void symbolizer_free(struct symbolizer *s)
 		return;
 	for (size_t i = 0; i < s->module_keys.n; i++) {
 		symtab_free(s->modules[i]->symtab);
+		bounds_free(s->modules[i]->bounds);
 		elf_free(s->modules[i]->elf);
 		free(s->modules[i]);
 	}
@@ -103,6 +107,25 @@ static int intern(struct symbolizer *s, const char *text, uint32_t *ret)
 	return 0;
 }
 
+/* demangle(), also of the stub for a function: "name@plt". */
+static int demangle_symbol(const char *name, enum demangle_mode mode, char **ret)
+{
+	static const char plt[] = "@plt";
+	char *base cleanup(freep_cleanup) = NULL, *text cleanup(freep_cleanup) = NULL;
+	size_t n = strlen(name), suffix = sizeof(plt) - 1;
+	int r;
+
+	if (n <= suffix || strcmp(name + n - suffix, plt))
+		return demangle(name, mode, ret);
+	base = strndup(name, n - suffix);
+	if (!base)
+		return -ENOMEM;
+	r = demangle(base, mode, &text);
+	if (r)
+		return r;
+	return asprintf(ret, "%s%s", text, plt) < 0 ? -ENOMEM : 0;
+}
+
 /* The readable form of a mangled name, worked out once per name. */
 static int readable(struct symbolizer *s, uint32_t system_name, uint32_t *ret)
 {
@@ -118,7 +141,7 @@ static int readable(struct symbolizer *s, uint32_t system_name, uint32_t *ret)
 		return 0;
 	}
 	r = array_grow(&s->demangled, &s->demangled_cap, (size_t)n + 1, sizeof(*s->demangled));
-	if (!r && !demangle(s->texts[system_name], s->o.demangle, &text))
+	if (!r && !demangle_symbol(s->texts[system_name], s->o.demangle, &text))
 		r = intern(s, text, &id);
 	free(text);
 	if (r)
@@ -184,6 +207,28 @@ static int special_module(struct symbolizer *s, enum module_kind kind, const cha
 	return 0;
 }
 
+/* A program rather than a library. PIEs are ET_DYN like libraries; linkers mark them with DF_1_PIE.
+ * Those of older linkers ask for an interpreter and have no DT_SONAME (libc.so.6 has both). */
+static bool is_program(const struct elf *e)
+{
+	enum { ENTRIES_MAX = 1024 };
+	const struct elf_segment *dyn = elf_segment_by_type(e, PT_DYNAMIC);
+	bool interpreted = elf_segment_by_type(e, PT_INTERP) != NULL;
+	Elf64_Dyn d;
+
+	if (elf_type(e) == ET_EXEC || !dyn)
+		return elf_type(e) == ET_EXEC || interpreted;
+	for (uint64_t i = 0; i < MIN(dyn->filesz / sizeof(d), (uint64_t)ENTRIES_MAX); i++) {
+		if (elf_read(e, dyn->offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_FLAGS_1 && d.d_un.d_val & DF_1_PIE)
+			return true;
+		if (d.d_tag == DT_SONAME)
+			interpreted = false;
+	}
+	return interpreted;
+}
+
 /* What the headers say, for the profile's mapping. */
 static void describe_elf(struct loaded *l)
 {
@@ -193,8 +238,7 @@ static void describe_elf(struct loaded *l)
 
 	if (!elf_build_id(l->elf, id, &n))
 		elf_build_id_hex(id, n, l->m.build_id);
-	l->m.executable = elf_type(l->elf) == ET_EXEC || elf_segment_by_type(l->elf, PT_INTERP);
-	l->m.has_symbols = elf_section_by_name(l->elf, ".symtab") != NULL;
+	l->m.executable = is_program(l->elf);
 	seg = elf_segments(l->elf, &n);
 	for (size_t i = 0; i < n; i++)
 		if (seg[i].type == PT_LOAD && seg[i].flags & PF_X) {
@@ -209,14 +253,26 @@ static void describe_elf(struct loaded *l)
 		}
 }
 
-static void load_elf(struct loaded *l)
+/* path: on this host, NULL if it isn't there. */
+static void load_elf(struct loaded *l, const char *path)
 {
 	int r;
 
 	describe_elf(l);
-	r = symtab_build(l->elf, NULL, &l->symtab);
+	r = sources_build(l->elf, path, &l->symtab, &l->m.has_symbols);
 	if (r)
 		l->m.error = r;
+}
+
+/* 0: unknown. */
+static uint64_t function_start(struct loaded *l, uint64_t address)
+{
+	uint64_t start = 0;
+
+	if (!l->bounds_tried && bounds_build(l->elf, &l->bounds))
+		l->bounds = NULL;
+	l->bounds_tried = true;
+	return l->bounds && bounds_lookup(l->bounds, address, &start) ? start : 0;
 }
 
 static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret)
@@ -224,6 +280,7 @@ static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret)
 	const struct file *f = files_get(s->files, id);
 	struct module_key key = { .string = 0 };
 	struct loaded *l;
+	uint32_t path;
 	bool added;
 	int r;
 
@@ -236,14 +293,17 @@ static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret)
 	l = s->modules[*ret];
 	l->m.kind = MODULE_FILE;
 	if (!l->m.path[0] || (f->fd >= 0 && !l->elf)) {
-		l->m.path = f->path;
-		l->m.name = last_part(f->path);
+		r = intern(s, f->path, &path);	/* f goes when its id gets another file */
+		if (r)
+			return r;
+		l->m.path = s->texts[path];
+		l->m.name = last_part(l->m.path);
 	}
 	if (!l->elf && f->fd >= 0 && !l->tried) {
 		l->tried = true;
 		l->m.error = elf_open_fd(f->fd, &l->elf, NULL);
 		if (!l->m.error)
-			load_elf(l);
+			load_elf(l, f->on_host ? f->path : NULL);
 	} else if (!l->elf && !l->tried) {
 		l->m.error = f->open_error;
 	}
@@ -263,7 +323,7 @@ static int vdso_module(struct symbolizer *s, uint32_t *ret)
 	l->tried = true;
 	l->m.error = vdso_open(&l->elf, &s->vdso);
 	if (!l->m.error)
-		load_elf(l);
+		load_elf(l, NULL);
 	return 0;
 }
 
@@ -292,7 +352,10 @@ static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a
 	if (found && sym.module)
 		snprintf(module, sizeof(module), "[%.100s]", sym.module);
 	r = special_module(s, MODULE_KERNEL, module, &a->module);
-	return r || !found ? r : set_name(s, a, sym.name);
+	if (r || !found)
+		return r;
+	a->function = sym.start;
+	return set_name(s, a, sym.name);
 }
 
 static int resolve_file(struct symbolizer *s, uint64_t frame, struct answer *a)
@@ -308,8 +371,11 @@ static int resolve_file(struct symbolizer *s, uint64_t frame, struct answer *a)
 	l = s->modules[a->module];
 	if (!l->elf || elf_offset_to_vaddr(l->elf, a->address, &a->address))
 		return 0;
-	if (!l->symtab || !symtab_lookup(l->symtab, a->address, &sym))
+	if (!l->symtab || !symtab_lookup(l->symtab, a->address, &sym)) {
+		a->function = function_start(l, a->address);
 		return 0;
+	}
+	a->function = sym.start;
 	return set_name(s, a, sym.name);
 }
 
@@ -345,7 +411,11 @@ int symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame
 		s->answers[n] = fresh;
 	}
 	a = &s->answers[n];
-	*ret = (struct symbol_frame){ .module = a->module, .address = a->address };
+	*ret = (struct symbol_frame){
+		.module = a->module,
+		.address = a->address,
+		.function = a->function,
+	};
 	if (a->name != MAP_NONE) {
 		ret->name = s->texts[a->name];
 		ret->system_name = s->texts[a->system_name];

@@ -1,0 +1,49 @@
+/* debugfile.h - the separate debug file of a stripped one, on this host.
+ *
+ *	struct debugfile d;
+ *	int r = debugfile_open(elf, "/usr/bin/perl", DEBUGFILE_DIR, &d);
+ *
+ *	if (!r) {
+ *		r = symtab_builder_add_elf(builder, d.elf);
+ *		debugfile_close(&d);
+ *	}
+ *
+ * Looked for, in this order, with DIR and LINK for the file's own directory and the name in its
+ * .gnu_debuglink:
+ *	DIRECTORY/.build-id/xx/yyyy.debug	of the build id xxyyyy
+ *	DIR/LINK, DIR/.debug/LINK, DIRECTORY/DIR/LINK
+ *	DIRECTORY/DIR/LINK once more without a leading /usr of DIR: packages built before /lib
+ *						became a link to /usr/lib
+ *
+ * A file is taken if it has .symtab, is for the same machine, and is proven to belong: by an equal
+ * build id, or, where one of the two has none, by the CRC-32 in .gnu_debuglink over the whole file
+ * (GDB manual, "Separate Debug Files"). A file with another build id is never taken.
+ *
+ * Hostile input: LINK is a plain file name or ignored. What lies beside a binary belongs to its
+ * owner: only a regular file is opened (never a FIFO or a device), and no more than
+ * DEBUGFILE_CRC_MAX bytes of it are summed up.
+ *
+ * Ownership: the debugfile owns its descriptor and its elf until debugfile_close.
+ * Cost: up to five failed openat(2); the CRC about 1 ms a MiB, only without build ids.
+ * Errors: -ENOENT (none found, or none that belongs), -ENOMEM.
+ */
+#ifndef WICK_SYMBOL_DEBUGFILE_H
+#define WICK_SYMBOL_DEBUGFILE_H
+
+#include "elf/elf.h"
+
+#define DEBUGFILE_DIR	  "/usr/lib/debug"
+#define DEBUGFILE_CRC_MAX (512u << 20)	/* bytes of a file that is only known by its CRC */
+
+struct debugfile {
+	struct elf *elf;
+	int fd;
+};
+
+/* path: absolute, of the file behind e on this host; NULL: unknown, then only the build id can
+ * help. directory: DEBUGFILE_DIR, or another that is laid out alike. */
+int must_check debugfile_open(const struct elf *e, const char *path, const char *directory,
+			      struct debugfile *ret);
+void debugfile_close(struct debugfile *d);
+
+#endif
