@@ -224,6 +224,7 @@ struct user_pt_regs {
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
+	u64 orig_x0;	/* unused, but the whole is copied: it has to be as long as the kernel's */
 	s32 syscallno;
 };
 #else

@@ -1,7 +1,8 @@
-"""Kernels of other Debian releases, fetched beside the system's own packages.
+"""Packages of other Debian releases and architectures, fetched beside the system's own packages.
 
     a = Archive(directory, ["trixie", "trixie-security"])
     version, image = a.kernel("6.12")       # ("6.12.118+deb13", path of vmlinuz)
+    Archive(other, ["trixie"], "arm64").unpack(["libelf-dev"], "sysroot")
 
 An apt root of its own: no package is installed and no source of the system changes. The mirror is
 the one that this machine uses, with the system's own settings of how to reach it. Raises
@@ -17,6 +18,7 @@ import subprocess
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 UPDATE_SECONDS = 180
 PACKAGE_SECONDS = 240
+TRIES = 8  # versions of a kernel: an index may be ahead of its pool
 
 
 class Unavailable(Exception):
@@ -34,7 +36,7 @@ def run(command, seconds, **options):
         raise Unavailable(f"{command[0]}: not done after {seconds} s") from e
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Unavailable(f"{' '.join(command[:2])}: {lines[-1]}")
+        raise Unavailable(f"{command[0]}: {lines[-1]}")
     return done.stdout
 
 
@@ -96,29 +98,35 @@ class Archive:
         self.apt(["apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update"], UPDATE_SECONDS)
         self.is_updated = True
 
-    def kernel_package(self, series):
-        """The newest one of a series, as (package, version). 7 means any 7.x. Where there are
+    def kernel_packages(self, series):
+        """Those of a series, newest first, as (package, version). 7 means any 7.x. Where there are
         both, linux-binary-* holds the image and linux-image-* nothing."""
         pattern = re.compile(rf"linux-(image|binary)-({re.escape(series)}\.\S*)-cloud-{self.arch}")
         names = self.apt(["apt-cache", "pkgnames", "linux-"], 60).split()
-        found = [(natural(m[2]), m[1] == "binary", m[0], m[2])
-                 for m in map(pattern.fullmatch, names) if m]
-        if not found:
+        found = sorted(m.groups() for m in map(pattern.fullmatch, names) if m)
+        packages = {version: f"linux-{kind}-{version}-cloud-{self.arch}"
+                    for kind, version in reversed(found)}
+        if not packages:
             raise Unavailable(f"no kernel {series} in {', '.join(self.suites)}")
-        newest = max(found, key=lambda f: f[0])[0]
-        return max(f for f in found if f[0] == newest)[2:]
+        return [(packages[v], v) for v in sorted(packages, key=natural, reverse=True)]
 
     def kernel(self, series, refresh=False):
-        """(version, path of the image) of the newest kernel of a series; kept once fetched."""
+        """(version, path of the image) of the newest kernel of a series that can be had; kept once
+        fetched."""
         kept = sorted(glob.glob(os.path.join(self.directory, "vmlinuz-*")), key=natural)
-        if not kept or refresh:
-            self.update()
-            package, version = self.kernel_package(series)
+        if kept and not refresh:
+            return os.path.basename(kept[-1])[len("vmlinuz-"):], kept[-1]
+        self.update()
+        packages = self.kernel_packages(series)[:TRIES]
+        for package, version in packages:
             image = os.path.join(self.directory, f"vmlinuz-{version}")
-            if image not in kept:
-                self.extract(package, image)
-            return version, image
-        return os.path.basename(kept[-1])[len("vmlinuz-"):], kept[-1]
+            try:
+                if image not in kept:
+                    self.extract(package, image)
+                return version, image
+            except Unavailable as e:
+                reason = e
+        raise reason
 
     def extract(self, package, image):
         scratch = os.path.join(self.directory, "package")
@@ -132,4 +140,15 @@ class Archive:
         if len(images) != 1:
             raise Unavailable(f"{package} holds {len(images)} kernel images")
         os.replace(images[0], image)
-        shutil.rmtree(scratch)
+        for folder in (scratch, *(os.path.join(self.directory, d) for d in ("lists", "cache"))):
+            shutil.rmtree(folder)  # hundreds of megabytes of index
+        self.is_updated = False
+
+    def unpack(self, packages, root):
+        """Packages, with all that they depend on, as files below root; nothing is configured."""
+        self.update()
+        self.apt(["apt-get", "-q", "-y", "--no-install-recommends", "--download-only", "install",
+                  *packages], PACKAGE_SECONDS)
+        os.makedirs(root, exist_ok=True)
+        for deb in glob.glob(os.path.join(self.directory, "cache/archives/*.deb")):
+            run(["dpkg-deb", "-x", deb, root], PACKAGE_SECONDS)

@@ -1,12 +1,13 @@
 """A machine under emulation that boots a kernel with an initramfs made here.
 
-    files = {"/init": "init", "/bin/wick": "build/wick", **libraries("build/wick")}
+    files = {"/init": "init", "/bin/wick": "build/wick", **libraries("build/wick", "")}
     write_initramfs("initramfs", files)
     sections, text = boot(kernel, "initramfs", seconds=300)
     sections["check"].status, sections["check"].text
 """
 
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -22,10 +23,34 @@ CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 Section = collections.namedtuple("Section", "status text")
 
 
-def libraries(program):
-    """The shared libraries of a program of this machine, its loader too: {path there: file}."""
-    listing = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return {path: path for path in re.findall(r"(/\S+) \(0x", listing)}
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def libraries(program, sysroot):
+    """The shared libraries of a program, its loader too: {path in the guest: file here}. With a
+    sysroot ("": none) those that it has, for a program that this machine can't run."""
+    if not sysroot:
+        return {path: path for path in re.findall(r"(/\S+) \(0x", output("ldd", program))}
+    loader = re.search(r"interpreter: (\S+)\]", output("readelf", "-l", program))[1]
+    found, wanted = {loader: sysroot + loader}, [program]
+    while wanted:
+        dynamic = output("readelf", "-d", wanted.pop())
+        for name in re.findall(r"\(NEEDED\).*\[(\S+)\]", dynamic):
+            path = f"/lib/{name}"
+            if path not in found and name != os.path.basename(loader):
+                found[path] = library_file(sysroot, name)
+                wanted.append(found[path])
+    return found
+
+
+def library_file(sysroot, name):
+    """Folders below lib and usr/lib are those of architectures."""
+    for pattern in ("lib/*", "usr/lib/*", "lib", "usr/lib"):
+        files = glob.glob(os.path.join(sysroot, pattern, name))
+        if files:
+            return files[0]
+    raise FileNotFoundError(f"{name} is not in {sysroot}")
 
 
 def cpio_entry(number, name, mode, data=b"", device=(0, 0)):
@@ -54,7 +79,7 @@ def write_initramfs(path, files):
 
 
 def boot(kernel, initramfs, arch="x86_64", seconds=300, cpus=2, memory_mib=1024):
-    """Runs until the guest powers off or its time is over: ({name: Section}, the console's text)."""
+    """Until the guest powers off or time is over: ({name: Section}, the text of the console)."""
     command = MACHINES[arch] + [
         "-accel", "tcg,thread=multi", "-smp", str(cpus), "-m", str(memory_mib), "-nodefaults",
         "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio",

@@ -2,9 +2,10 @@
 
     WICK=build/wick python3 tests/kernels/run.py [--directory DIR] [--refresh] [SERIES...]
 
-Downloads are kept in the directory (build/kernels) and used again; --refresh asks for newer ones. A
-kernel that can't be had at the moment is not run: that is said, and fails nothing. Prints a line for
-each check, a table, and as the last line "N passed, N failed, N skipped". Exits 1 if one failed.
+Downloads are kept in the directory (build/kernels) and used again; --refresh asks for newer ones.
+A kernel that can't be had at the moment is not run: that is said, and fails nothing. Prints a line
+for each check, a table, and as the last line "N passed, N failed, N skipped". Exits 1 if one
+failed.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import collections
 import math
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -28,12 +31,14 @@ KERNELS = {
     "6.12": ["trixie", "trixie-security"],
     "7": ["sid", "experimental"],
 }
+DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 BOOT_SECONDS = 300
 SAMPLES_MIN = 300  # of 1,500 that 3 s at 499 Hz make; the emulation may be starved
 SHARE_A = 0.75     # hot_a of hot_a and hot_b, by spin.c
 SIGMAS = 4         # one honest run in 16,000 lies outside
 ROOTED_MIN = 0.98
 EXCERPT_LINES = 60
+LINE_MAX = 200
 
 Ticks = collections.namedtuple("Ticks", "ticks samples idle unselected lost")
 Program = collections.namedtuple("Program", "instructions milliseconds")
@@ -61,7 +66,8 @@ class Report:
         tail = self.console.rstrip().rsplit("\n", EXCERPT_LINES)[1:]
         expect(section, f"no section {name}; the console ends with\n" + "\n".join(tail))
         excerpt = section.text.rsplit("\n", EXCERPT_LINES)
-        expect(not section.status, f"exit status {section.status}:\n" + "\n".join(excerpt[-EXCERPT_LINES:]))
+        expect(not section.status,
+               f"exit status {section.status}:\n" + "\n".join(excerpt[-EXCERPT_LINES:]))
         return section.text
 
     def ticks(self, name):
@@ -176,8 +182,17 @@ def machine_of(program):
     """The architecture of an ELF file: e_machine, the half word at 18 (gABI, ELF header)."""
     with open(program, "rb") as f:
         head = f.read(20)
-    names = {62: "x86_64", 183: "aarch64"}
-    return names[int.from_bytes(head[18:20], "little")]
+    return {62: "x86_64", 183: "aarch64"}[int.from_bytes(head[18:20], "little")]
+
+
+def missing(arch, sysroot):
+    """What has to be installed first, or None."""
+    emulator = guest.MACHINES[arch][0]
+    if not shutil.which(emulator):
+        return f"{emulator} is not installed"
+    if not os.path.exists(f"{sysroot}/bin/busybox"):
+        return f"{sysroot}/bin/busybox doesn't exist: package busybox-static"
+    return None
 
 
 def build_programs(directory):
@@ -188,19 +203,20 @@ def build_programs(directory):
                                ("spin-tables", "spin", "-fomit-frame-pointer"),
                                ("storm", "storm", "-fno-omit-frame-pointer")):
         out = os.path.join(directory, name)
-        command = [os.environ.get("CC", "gcc"), "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra",
-                   "-O2", "-g0", "-static", flag, "-o", out,
+        command = [*shlex.split(os.environ.get("CC", "gcc")), "-std=gnu17", "-D_GNU_SOURCE",
+                   "-Wall", "-Wextra", "-O2", "-static", flag, "-o", out,
                    os.path.join(HERE, "programs", f"{source}.c")]
         subprocess.run(command, check=True)
         made[f"/bin/{name}"] = out
     return made
 
 
-def build_initramfs(directory, wick):
+def build_initramfs(directory, wick, sysroot):
     path = os.path.join(directory, "initramfs")
     guest.write_initramfs(path, {
-        "/init": os.path.join(HERE, "init"), "/bin/wick": wick, "/bin/busybox": "/bin/busybox",
-        **build_programs(os.path.join(directory, "programs")), **guest.libraries(wick)})
+        "/init": os.path.join(HERE, "init"), "/bin/wick": wick,
+        "/bin/busybox": f"{sysroot}/bin/busybox",
+        **build_programs(os.path.join(directory, "programs")), **guest.libraries(wick, sysroot)})
     return path
 
 
@@ -217,7 +233,7 @@ def judge(series, report):
         head, *rest = text.split("\n")
         print(f"{'FAIL' if outcome else 'ok  '} {series} {name}: {check.__doc__}{head}")
         for line in rest:
-            print(f"\t{line}")
+            print(f"\t{line[:LINE_MAX]}")
     return counts
 
 
@@ -238,9 +254,10 @@ def row(version, report, counts, seconds):
     def rooted(name):
         return re.search(r"(\S+) % of user stacks", report.ok(name))[1]
 
+    shown = ("tables", "storm")
     return (version, f"{counts[0]}/{sum(counts)}", tried(lambda: f"{report.boot_seconds():.1f}"),
-            tried(verified), *(tried(lambda n=n: str(report.ticks(n).samples)) for n in ("tables", "storm")),
-            *(tried(lambda n=n: rooted(n)) for n in ("tables", "storm")), f"{seconds:.0f}")
+            tried(verified), *(tried(lambda n=n: str(report.ticks(n).samples)) for n in shown),
+            *(tried(lambda n=n: rooted(n)) for n in shown), f"{seconds:.0f}")
 
 
 HEAD = ("kernel", "checks", "boot s", "instructions verified", "samples", "storm", "rooted %",
@@ -259,13 +276,13 @@ def print_programs(series, report):
               f"{p.milliseconds:.0f} ms")
 
 
-def run_kernel(series, directory, initramfs, refresh):
+def run_kernel(series, directory, initramfs, arch, refresh):
     """(table row, [passed, failed]); archive.Unavailable if there is no such kernel now."""
-    version, image = archive.Archive(os.path.join(directory, series), KERNELS[series]).kernel(
-        series, refresh)
-    print(f"---- {series}: {version}", flush=True)
+    version, image = archive.Archive(os.path.join(directory, series), KERNELS[series],
+                                     DEBIAN_NAMES[arch]).kernel(series, refresh)
+    print(f"---- {series}: {version} {arch}", flush=True)
     start = time.monotonic()
-    sections, console = guest.boot(image, initramfs, seconds=BOOT_SECONDS)
+    sections, console = guest.boot(image, initramfs, arch, BOOT_SECONDS)
     seconds = time.monotonic() - start
     with open(os.path.join(directory, series, "console"), "w", encoding="utf-8") as f:
         f.write(console)
@@ -289,16 +306,23 @@ def main():
     if unknown:
         parser.error(f"no such series: {', '.join(unknown)}; there are {', '.join(KERNELS)}")
 
-    directory = os.path.abspath(args.directory)
-    os.makedirs(directory, exist_ok=True)
-    initramfs = build_initramfs(directory, os.environ.get("WICK", "build/wick"))
+    wick, sysroot = os.environ.get("WICK", "build/wick"), os.environ.get("SYSROOT", "")
+    arch = machine_of(wick)
+    directory = os.path.abspath(os.path.join(args.directory, arch))
+    why = missing(arch, sysroot)
+    initramfs = None
+    if not why:
+        os.makedirs(directory, exist_ok=True)
+        initramfs = build_initramfs(directory, wick, sysroot)
     passed = failed = skipped = 0
     rows = []
     for name in series:
         try:
-            line, counts = run_kernel(name, directory, initramfs, args.refresh)
-        except archive.Unavailable as why:
-            print(f"**** {name}: NOT RUN: {why}", flush=True)
+            if why:
+                raise archive.Unavailable(why)
+            line, counts = run_kernel(name, directory, initramfs, arch, args.refresh)
+        except archive.Unavailable as reason:
+            print(f"**** {name}: NOT RUN: {reason}", flush=True)
             skipped += len(CHECKS)
             rows.append((name, "not run") + ("-",) * (len(HEAD) - 2))
             continue

@@ -8,7 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOT __attribute__((noinline, noclone, noipa))
+#ifdef __clang__
+#define HOT __attribute__((noinline))
+#else
+#define HOT __attribute__((noipa))	/* nor merged with its twin */
+#endif
 
 enum { UNIT = 4000, READ_BYTES = 2048 };
 

@@ -1,7 +1,7 @@
 /* storm.c - many short processes: storm SECONDS
  *
- * Each child executes this file anew, burns a few milliseconds in short_life and is gone. Prints how
- * many there were. */
+ * Each child executes this file anew, burns a few milliseconds in short_life and is gone. Prints
+ * how many there were. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static volatile unsigned int sink;
 
-__attribute__((noinline, noclone, noipa)) static void short_life(void)
+__attribute__((noinline)) static void short_life(void)
 {
 	for (unsigned int i = 0; i < 1000000; i++)
 		sink = sink * 1664525 + 1013904223;
