@@ -127,28 +127,42 @@ __noinline u32 copy_vmas(void)
 	return 1;
 }
 
-/* Whether the stack is on its way to userspace. */
-static __always_inline bool capture_walk(struct walk *w)
+/* What the walk starts from, or goes on from, into this CPU's buffer. */
+static __always_inline bool capture_state(struct walk *w)
 {
 	u32 cpu = bpf_get_smp_processor_id(), n;
 	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
-	u64 size;
 
-	if (!c || w->nr_user > WK_CAPTURE_FRAMES)
+	if (!c)
 		return false;
-	c->sample = w->sample;
 	copy_registers(&w->regs, c);
-	c->nr_kernel = w->nr_kernel;
-	c->nr_user = w->nr_user;
-	if (bpf_probe_read_kernel(c->kernel, sizeof(c->kernel), w->kernel) ||
-	    bpf_probe_read_kernel(c->user, sizeof(c->user), w->user))
-		return false;
 	n = copy_stack();
 	if (!n)
 		return false;
 	c->stack_bytes = n;
 	copy_vmas();
-	size = __builtin_offsetof(struct wk_capture, stack) + (u64)n;
+	return true;
+}
+
+/* Whether what capture_state() left, with the frames walked by now, is on its way to userspace. */
+static __always_inline bool capture_send(struct walk *w, u32 walked)
+{
+	u32 cpu = bpf_get_smp_processor_id(), n = w->nr_user;
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	u64 size;
+
+	if (!c)
+		return false;
+	if (n > WK_CAPTURE_FRAMES)
+		n = WK_CAPTURE_FRAMES;
+	c->sample = w->sample;
+	c->walked = walked;
+	c->nr_kernel = w->nr_kernel;
+	c->nr_user = n;
+	if (bpf_probe_read_kernel(c->kernel, sizeof(c->kernel), w->kernel) ||
+	    bpf_probe_read_kernel(c->user, sizeof(c->user), w->user))
+		return false;
+	size = __builtin_offsetof(struct wk_capture, stack) + (u64)c->stack_bytes;
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*c))
 		return false;
@@ -157,6 +171,11 @@ static __always_inline bool capture_walk(struct walk *w)
 		return false;
 	}
 	return true;
+}
+
+static __always_inline bool capture_walk(struct walk *w)
+{
+	return w->nr_user <= WK_CAPTURE_FRAMES && capture_state(w) && capture_send(w, 0);
 }
 
 #endif

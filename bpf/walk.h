@@ -14,6 +14,13 @@ enum {
 	WALK_CALLS = 28,/* tail calls; the kernel allows 32 (5.10) or 33 in a row */
 };
 
+/* Ground truth only: what this walk starts from. */
+enum walk_copy {
+	COPY_NONE,
+	COPY_MADE,	/* in the capture buffer */
+	COPY_GONE,	/* failed, or overwritten for a walk that has to wait for rows */
+};
+
 struct vma_entry {
 	u64 start, end;
 	u64 frame;		/* frame word of `start`: add the distance */
@@ -32,6 +39,7 @@ struct walk {
 	u32 nr_vmas;
 	u32 in_exec;
 	u32 no_capture;	/* it was tried; on with frame pointers */
+	u32 copy;	/* enum walk_copy */
 	u64 scan;	/* address that capture_next() has come to */
 	struct vma_entry vmas[VMA_CACHE];
 	struct wk_file_event event;

@@ -223,6 +223,9 @@ int wick_tick(void *ctx)
 	for (u32 i = 0; i < VMA_CACHE; i++)
 		w->vmas[i].start = w->vmas[i].end = 0;
 	w->sample.user_outcome = start_user(ctx, w, t, mode);
+	w->copy = COPY_NONE;
+	if (cfg.ground_truth && !w->sample.user_outcome)
+		bpf_tail_call(ctx, &programs, PROG_CAPTURE);
 	bpf_tail_call(ctx, &programs,
 		      w->sample.user_outcome == WK_USER_NONE ? PROG_STORE : PROG_WALK);
 	count(WK_LOST_INTERNAL);
@@ -331,7 +334,10 @@ int wick_capture(void *ctx)
 {
 	struct walk *w = this_walk();
 
-	if (w && !w->no_capture) {
+	if (w && cfg.ground_truth && w->copy == COPY_NONE) {
+		w->copy = capture_state(w) ? COPY_MADE : COPY_GONE;
+	} else if (w && !w->no_capture) {
+		w->copy = COPY_GONE;
 		w->sample.count = 1;
 		w->sample.weight = CTX_READ(ctx, CTX_PERIOD);
 		if (capture_walk(w)) {
@@ -351,6 +357,8 @@ int wick_store(void *ctx)
 {
 	struct walk *w = this_walk();
 
+	if (w && cfg.ground_truth && w->copy == COPY_MADE)
+		capture_send(w, 1);
 	count(w ? store_walk(w, CTX_READ(ctx, CTX_PERIOD)) : WK_LOST_INTERNAL);
 	return 0;
 }

@@ -214,6 +214,10 @@ struct wk_file_event {
  * A walk that meets a file whose unwind rows are still being compiled is not given up: what is
  * needed to go on is copied to the capture ring, and userspace walks on by the same step functions
  * once the rows are there. Such a tick counts as recorded; its USER_* outcome is userspace's to add.
+ *
+ * Tests of the walk ask for more (wk_config.ground_truth): each tick's registers and stack as they were
+ * when the walk began, together with the frames and the outcome that it came to. `walked` tells such
+ * a record; its sample is stored as well.
  */
 enum {
 	WK_CAPTURE_VMAS = 64,		/* executable mappings; a process that has more is cut there */
@@ -238,7 +242,7 @@ struct wk_capture {
 	struct wk_capture_vma vmas[WK_CAPTURE_VMAS];
 	__u64 stack_start;
 	__u32 missing;			/* bit n: chunk n of the stack could not be read */
-	__u32 pad;
+	__u32 walked;			/* wk_config.ground_truth: user[] is the walk of all this */
 	__u8 stack[WK_CAPTURE_STACK];	/* the record ends after stack_bytes */
 };
 
@@ -269,7 +273,8 @@ struct wk_config {
 	__u8 keep_tid;		/* samples of threads are told apart by id, not just by name */
 	__u8 keep_idle;
 	__u8 capture;		/* somebody compiles rows and reads the capture ring */
-	__u8 pad[3];
+	__u8 ground_truth;	/* tests: every stack is copied, then walked, and both are sent */
+	__u8 pad[2];
 	__u32 thread_size;	/* kernel stack bytes, where bpf_task_pt_regs is missing */
 	__u32 page_shift;	/* log2 of the page size */
 	__u32 pad2;

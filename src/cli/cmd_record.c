@@ -83,7 +83,7 @@ const struct command cmd_record_command = {
 	.help = "profile the machine, some processes, or a command",
 	.notes = "With a COMMAND sampling starts at its exec and follows its children (-a: everything\n"
 		 "while it runs); the exit status is the command's. When the time of -d is over, or at\n"
-		 "Ctrl-C, a command that still runs is sent SIGTERM.\n"
+		 "Ctrl-C, a command that still runs is sent SIGTERM, and SIGKILL two seconds later.\n"
 		 "Events: cpu-clock page-faults minor-faults major-faults context-switches\n"
 		 "cpu-migrations; with a PMU also cycles instructions cache-references cache-misses\n"
 		 "branches branch-misses. Without one, cycles becomes cpu-clock.\n"
@@ -295,6 +295,7 @@ static int open_signals(struct record *r, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);	/* a session that is cut off still leaves its profile */
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -370,9 +371,9 @@ static int loop(struct record *r, struct err *e)
 static int record(struct record *r, struct err *e)
 {
 	struct err why = { "" };
-	int ret = open_signals(r, e);
+	int ret = 0;
 
-	if (!ret && r->command)
+	if (r->command)
 		ret = child_start(r->command, &r->child, e);
 	if (!ret)
 		ret = add_targets(r, e);
@@ -545,7 +546,9 @@ static int run_record(const struct options *o, const struct operands *operands)
 		record_done(&r);
 		return usage_error(&cmd_record_command, &e);
 	}
-	ret = prepare(&r, &e);
+	ret = open_signals(&r, &e);	/* from here on they end the recording, not us */
+	if (!ret)
+		ret = prepare(&r, &e);
 	if (!ret)
 		ret = record(&r, &e);
 	if (!ret)
@@ -563,8 +566,11 @@ static int run(int argc, char **argv)
 	struct options o = { 0 };
 	struct operands operands = { 0 };
 	struct err e = { "" };
+	bool no_command = argc > 1 && !strcmp(argv[argc - 1], "--");
 	int status, r = options_parse(&cmd_record_command, &o, argc, argv, &operands, &e);
 
+	if (!r && no_command && !operands.n)	/* a script's empty "$@" must not record for ever */
+		r = err_set(&e, -EINVAL, "no COMMAND after --");
 	if (r == 1)
 		status = EXIT_OK;
 	else if (r)

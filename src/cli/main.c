@@ -27,7 +27,7 @@ static void print_help(FILE *out)
 
 	fprintf(out,
 		"Usage: wick COMMAND [OPTION...] [OPERAND...]\n"
-		"Where does the CPU time go, in every process, down to the function and line?\n"
+		"Where does the CPU time go, in every process, down to the function?\n"
 		"\nCommands:\n");
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->help);

@@ -122,6 +122,8 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 	print_ticks(out, rec);
 	if (rec->samples.count)
 		print_stacks(out, rec, stats);
+	else
+		fprintf(out, "wick: no samples: nothing that was selected ran on a CPU meanwhile\n");
 	print_unnamed(out, sym, stats, rec->samples.count);
 	print_limits(out, rec);
 }

@@ -22,6 +22,7 @@ enum {
 	WINDOW_BYTES_PER_HZ = 2560,		/* 99 Hz: 250 KiB, seconds of never repeated stacks */
 	WINDOW_DEFAULT_MIN = 128 << 10,
 	WINDOW_DEFAULT_MAX = 1 << 20,
+	GROUND_TRUTH_RING = 32 << 20,		/* every tick's stack, not only the first of a file */
 	PIDNS_INITIAL_INO = 0xeffffffc,		/* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 };
 
@@ -130,6 +131,7 @@ static int fill_config(struct sampler *s, struct err *e)
 	cfg->keep_tid = s->o.keep_tid;
 	cfg->keep_idle = s->o.keep_idle;
 	cfg->capture = !s->o.no_rows;
+	cfg->ground_truth = s->o.ground_truth;
 	cfg->thread_size = 16384;	/* x86-64 and arm64 with pages of 4 or 16 KiB */
 #ifdef __aarch64__
 	/* Arm ARM D8.3.6: a pointer's signature fills its bits from the top of the address space up to
@@ -152,6 +154,8 @@ static int size_maps(struct sampler *s)
 		r = bpf_map__set_max_entries(s->skel->maps.free_ids, s->o.max_files);
 	if (!r)
 		r = bpf_map__set_max_entries(s->skel->maps.capture_buffers, s->ncpus);
+	if (!r && s->o.ground_truth)
+		r = bpf_map__set_max_entries(s->skel->maps.captures, GROUND_TRUTH_RING);
 	if (!r)
 		r = bpf_map__set_max_entries(s->skel->maps.tables, s->o.max_files + WK_FILE_FIRST);
 	if (!r && !s->o.by_pid && !s->o.by_tid)
@@ -268,10 +272,12 @@ static struct bpf_program *target_program(const struct sampler *s, size_t i)
 
 static int load(struct sampler *s, struct err *e)
 {
+	const char *level = getenv("WICK_LIBBPF_DEBUG");	/* of the verifier's log; 4: figures */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = level ? (uint32_t)atoi(level) : 0);
 	int r;
 
 	libbpf_set_print(print_to_log);
-	s->skel = wick_bpf__open();
+	s->skel = wick_bpf__open_opts(&opts);
 	if (!s->skel)
 		return err_set(e, -errno, "can't read the BPF object: %s", strerror(errno));
 	r = fill_config(s, e);
@@ -284,12 +290,15 @@ static int load(struct sampler *s, struct err *e)
 		r = wick_bpf__load(s->skel);
 	if (!r)
 		r = fill_maps(s);
-	if (r == -EPERM || r == -EACCES) {
+	if (r == -EMFILE)
+		return err_set(e, r, "too many open files: raise the limit (ulimit -n; 256 are enough "
+				     "to start)");
+	/* A refusal by the verifier is -EACCES or -EPERM too, but no matter of privileges. */
+	if ((r == -EPERM || r == -EACCES) && !load_log) {
 		struct err why = { "" };
 
 		(void)host_explain(-r, &why);
-		return err_set(e, r, "%.300s%s%.180s", why.msg, load_log ? "; " : "",
-			       load_log ? load_log : "");
+		return err_set(e, r, "%s", why.msg);
 	}
 	if (r)
 		return err_set(e, r, "the kernel refused the BPF programs: %s%s%.300s", strerror(-r),

@@ -31,6 +31,8 @@ struct sampler_options {
 	bool keep_tid;			/* tell threads apart by id */
 	bool keep_idle;			/* the idle loop is a sample too */
 	bool no_rows;			/* nobody compiles unwind rows: frame pointers only */
+	bool ground_truth;		/* tests: handler.capture also gets every stack walked, see
+					 * wick_abi.h, copied stacks */
 	uint64_t cgroup_id;		/* only this cgroup and below; 0: all */
 	const char *cgroup_controller;	/* v1 controller whose hierarchy counts; NULL: cgroup v2 */
 	uint64_t window_bytes;		/* of a CPU's region in one half; 0: by frequency */
