@@ -138,7 +138,7 @@ def reason_to_skip():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-k", metavar="SUBSTRING", action="append", help="only tests named so")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60, help="for each")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=180, help="for each")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     args = parser.parse_args()
 
