@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -128,6 +129,9 @@ static int close_stdout(int status)
 
 int main(int argc, char **argv)
 {
+	/* Buffers that are freed go back to the system, instead of raising the threshold from which
+	 * they would: symbol tables are large and short-lived (7 to 10 MiB less at the peak). */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	open_standard_streams();
 	survive_closed_pipes();
 	return close_stdout(dispatch(argc, argv));
