@@ -6,9 +6,9 @@
  *	... poll(compiler_fd(c)) ...
  *	while (compiler_take(c, &done))		// finished ones; the caller owns done.table
  *
- * Two threads of lower priority, one of them for small files only, so that libc never waits for a
- * browser. Not the lowest priority: beside two busy processes nice 19 gets 1 % of a CPU, and stacks
- * wait for the results; nice 5 gets 25 %. They only read files and their own queue. compiler_free
+ * Two threads, one of them for small files only, so that libc never waits for a browser. Slightly
+ * below normal priority and no lower: it is a few tenths of a second once, stacks wait for the
+ * result, and beside four busy processes a CPU nice 5 gets 7 % of it, nice 1 gets 17 %. They only read files and their own queue. compiler_free
  * waits for the files at hand.
  */
 #ifndef WICK_COMPILER_H
@@ -19,7 +19,7 @@
 struct compiler;
 struct unwtab;
 
-enum { COMPILER_NICE = 5 };
+enum { COMPILER_NICE = 1 };
 
 struct compiled {
 	uint32_t id;

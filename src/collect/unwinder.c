@@ -2,6 +2,7 @@
 #include "collect/unwinder.h"
 
 #include <poll.h>
+#include <time.h>
 
 #include "collect/compiler.h"
 #include "collect/replay.h"
@@ -289,12 +290,21 @@ int unwinder_work(struct unwinder *u, const struct sampler_handler *h)
 	return replay_waiting(u, h, false);
 }
 
+static time_t now_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
 int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
 {
 	struct pollfd p = { .fd = unwinder_fd(u), .events = POLLIN };
+	time_t end = now_seconds() + UNWINDER_FINISH_SECONDS;
 	int r = unwinder_work(u, h);
 
-	for (int i = 0; !r && u->nwaiting && i < UNWINDER_FINISH_SECONDS * 10; i++) {
+	while (!r && u->nwaiting && now_seconds() < end) {
 		(void)poll(&p, 1, 100);
 		r = unwinder_work(u, h);
 	}

@@ -111,10 +111,10 @@ def record(*options, command=(), output="out.pb.gz", freq=FREQ, status=0, prefix
 
 
 @contextlib.contextmanager
-def recording(*options, output="out.pb.gz", freq=FREQ, command=()):
+def recording(*options, output="out.pb.gz", freq=FREQ, command=(), prefix=()):
     """Records while the block runs; yields the process. At its end Ctrl-C is sent and the result is
     in .recording; a block that has waited for the end itself may go without."""
-    argv = [WICK, *arguments(options, command, output, freq)]
+    argv = [*prefix, WICK, *arguments(options, command, output, freq)]
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -163,6 +163,36 @@ def running(*argv, lines=0, prefix=()):
         process.wait()
         process.stdin.close()
         process.stdout.close()
+
+
+def cpu_seconds(pid):
+    """What a process has used so far, all its threads together."""
+    with open(f"/proc/{pid}/stat") as f:
+        words = f.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def let_work(*pids, seconds, timeout=45):
+    """Waits until each of these processes has used so much more CPU time: a busy machine makes it
+    take longer, and leaves as many samples."""
+    ends = {pid: cpu_seconds(pid) + seconds for pid in pids}
+    deadline = time.monotonic() + timeout
+    while any(cpu_seconds(pid) < end for pid, end in ends.items()):
+        check(time.monotonic() < deadline, f"{pids} don't get {seconds} s of CPU in {timeout} s")
+        time.sleep(0.02)
+
+
+def record_work(*options, of, seconds, **how):
+    """Records for as long as these processes (of running()) need for so much CPU time each."""
+    with recording(*options, **how) as process:
+        let_work(*(p.pid for p in of), seconds=seconds)
+    return process.recording
+
+
+def child_of(pid):
+    """The only child of a process."""
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return int(f.read())
 
 
 # ---- what holds for every recording ----

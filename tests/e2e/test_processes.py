@@ -86,7 +86,7 @@ def test_deleted_program():
     shutil.copy(program("shares"), "gone")
     with lib.running(os.path.abspath("gone"), "30") as target:
         os.unlink("gone")
-        r = record("-p", target.pid, "-d", "0.7")
+        r = lib.record_work("-p", target.pid, of=[target], seconds=0.7)
     expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
 
 

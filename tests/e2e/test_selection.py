@@ -12,6 +12,7 @@ from lib import (
     expect_some,
     program,
     record,
+    record_work,
     recording,
     running,
     under,
@@ -19,21 +20,21 @@ from lib import (
 
 
 def test_everything():
-    with running(program("shares"), "30"), running(program("burst-0"), "30"):
-        r = record("-a", "-d", "1")
+    with running(program("shares"), "30") as one, running(program("burst-0"), "30") as two:
+        r = record_work("-a", of=[one, two], seconds=0.5)
     expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
     expect_some(r, under("hot_burst_0"))
 
 
 def test_everything_is_the_default():
-    with running(program("burst-0"), "30"):
-        r = record("-d", "0.5")
+    with running(program("burst-0"), "30") as target:
+        r = record_work(of=[target], seconds=0.3)
     expect_some(r, under("hot_burst_0"))
 
 
 def test_process():
-    with running(program("burst-0"), "30") as one, running(program("burst-1"), "30"):
-        r = record("-p", one.pid, "-d", "1")
+    with running(program("burst-0"), "30") as one, running(program("burst-1"), "30") as two:
+        r = record_work("-p", one.pid, of=[one, two], seconds=0.4)
     expect_some(r, under("hot_burst_0"))
     expect_none(r, lambda s: s.labels["pid"] != one.pid, what="samples of other processes")
     lib.check(r.ticks["unselected"] > 0, "the other process's ticks are nowhere")
@@ -43,9 +44,9 @@ def test_processes():
     with (
         running(program("burst-0"), "30") as one,
         running(program("burst-1"), "30") as two,
-        running(program("burst-2"), "30"),
+        running(program("burst-2"), "30") as three,
     ):
-        r = record("-p", f"{one.pid},{two.pid}", "-d", "1")
+        r = record_work("-p", f"{one.pid},{two.pid}", of=[one, two, three], seconds=0.4)
     expect_some(r, under("hot_burst_0"))
     expect_some(r, under("hot_burst_1"))
     expect_none(r, lambda s: s.labels["pid"] not in (one.pid, two.pid))
@@ -53,7 +54,7 @@ def test_processes():
 
 def test_all_threads_of_a_process():
     with running(program("threads"), "20", lines=2) as target:
-        r = record("-p", target.pid, "-d", "0.7")
+        r = record_work("-p", target.pid, of=[target], seconds=0.8)
     expect_some(r, under("hot_steady"))
     expect_some(r, under("hot_first"))
 
@@ -61,7 +62,7 @@ def test_all_threads_of_a_process():
 def test_thread():
     with running(program("threads"), "20", lines=2) as target:
         tids = {name: int(tid) for name, tid in target.lines}
-        r = record("-t", tids["steady"], "-d", "0.7")
+        r = record_work("-t", tids["steady"], of=[target], seconds=0.8)
     expect_some(r, under("hot_steady"))
     expect_none(r, lambda s: s.labels["comm"] != "steady", what="samples of the other thread")
 
@@ -73,7 +74,8 @@ def test_children(how):
         with recording("-p", target.pid, *options) as wick:
             target.stdin.write("\n")
             target.stdin.flush()
-            time.sleep(1.2)
+            lib.let_work(target.pid, seconds=0.1)  # it has forked
+            lib.let_work(target.pid, lib.child_of(target.pid), seconds=0.4)
     r = wick.recording
     expect_some(r, under("hot_parent"))
     if options:
@@ -144,11 +146,11 @@ def test_cgroup(version):
         cgroup(version) as path,
         running(program("burst-0"), "30") as member,
         running(program("burst-1"), "30") as deeper,
-        running(program("burst-2"), "30"),
+        running(program("burst-2"), "30") as outside,
     ):
         move(member.pid, path)
         move(deeper.pid, os.path.join(path, "inner"))
-        r = record("--cgroup", path, "-d", "1.2")
+        r = record_work("--cgroup", path, of=[member, deeper, outside], seconds=0.4)
     expect_some(r, under("hot_burst_0"))
     expect_some(r, under("hot_burst_1"))
     expect_none(r, lambda s: s.labels["pid"] not in (member.pid, deeper.pid))
@@ -171,8 +173,8 @@ def test_process_that_ends():
     start = time.monotonic()
     shell = ["sh", "-c", f"{program('burst-0')} 2 & echo $!; wait"]
     with running(*shell, lines=1) as target:
-        r = record("-p", target.lines[0][0], "-d", "30")
-    lib.check(time.monotonic() - start < 15, "it went on without the process")
+        r = record("-p", target.lines[0][0], "-d", "600")
+    lib.check(time.monotonic() - start < 50, "it went on without the process")
     expect_most(r, under("hot_burst_0"), share=0.9, at_least=20)
 
 
@@ -191,8 +193,9 @@ def test_process_of_another_namespace():
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
     shell = ["sh", "-c", f"echo started; exec {program('shares')} 30"]
     with running(*shell, prefix=prefix, lines=1) as outer:
-        with open(f"/proc/{outer.pid}/task/{outer.pid}/children") as f:
-            inner = int(f.read())
-        r = record("-p", inner, "-d", "0.7")
+        inner = lib.child_of(outer.pid)
+        with recording("-p", inner) as wick:
+            lib.let_work(inner, seconds=0.7)
+    r = wick.recording
     expect_share(r, under("hot_a"), 0.75, among=under("round_of_both"))
     lib.check({s.labels["pid"] for s in r.profile.samples} == {inner}, "wrong process ids")

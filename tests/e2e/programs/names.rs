@@ -1,6 +1,9 @@
 // names [SECONDS] - a method of a trait for a generic type is hot, below a function of a module.
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+
+extern "C" {
+    fn clock() -> i64; // CPU time of the process, in us (POSIX)
+}
 
 mod engine {
     use super::*;
@@ -30,8 +33,7 @@ mod engine {
 
 fn main() {
     let seconds = std::env::args().nth(1).map_or(1.0, |s| s.parse().unwrap());
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs_f64(seconds) {
+    while (unsafe { clock() } as f64) < seconds * 1e6 {
         black_box(engine::drive(20000));
     }
 }
