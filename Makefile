@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-kernels test-kernels-arm64 bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-truth test-kernels test-kernels-arm64 bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -46,6 +46,7 @@ help:
 	@echo 'make fuzz          every parser of foreign bytes, T=20 seconds each'
 	@echo 'make e2e           end-to-end tests against the running kernel (as root)'
 	@echo 'make test-rows     unwind tables of every file in ROWS_DIRS against libdw; a few minutes'
+	@echo 'make test-truth    stacks against libdwfl, over real programs (as root); a few minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
@@ -143,6 +144,13 @@ $(B)/compare_rows: tests/unwind/compare_rows.c $(B)/libwick.a
 
 test-rows: $(B)/compare_rows
 	$(Q)$(B)/compare_rows $(ROWS_DIRS)
+
+# wick's stacks against libdwfl's for the same ticks, over real programs (as root).
+$(B)/ground_truth: tests/unwind/ground_truth.c $(B)/libwick.a
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+test-truth: $(B)/ground_truth
+	$(Q)GROUND_TRUTH=$(abspath $(B)/ground_truth) python3 tests/unwind/ground_truth.py $(TRUTH)
 
 # The BPF object for the other architecture: it must at least compile.
 $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
