@@ -37,10 +37,14 @@ __noinline u32 capture_next(void)
 		return 0;
 	addr = w->scan;
 	v = (void *)vma_find(w->mm, addr, 0);
-	if (!v) {
+	if (!v)		/* a gap, or a tree in change */
+		v = (void *)vma_find(w->mm, addr, 1);
+	next = v ? BPF_CORE_READ(v, vm_end) : 0;
+	if (next <= addr) {
+		/* A gap; or a mapping that the interrupted system call (mprotect, munmap) has made
+		 * shorter before it tells the tree: past what the tree says of it. */
 		next = vma_gap_end(w->mm, addr) + 1;	/* 0 after the last */
 	} else {
-		next = BPF_CORE_READ(v, vm_end);
 		if (BPF_CORE_READ(v, vm_flags) & 4 && c->nr_vmas < WK_CAPTURE_VMAS) {
 			slot = vma_learn(addr);
 			if (slot < VMA_CACHE) {
@@ -72,9 +76,9 @@ __noinline u32 copy_stack(void)
 	/* Whole pages: one that was never touched (a large buffer in some frame, the random gap above
 	 * the first frame) fails alone. */
 	start = (w->regs.sp - WK_RED_ZONE) & ~(WK_CAPTURE_CHUNK - 1ULL);
-	v = (void *)vma_find(w->mm, start, 0);
+	v = (void *)vma_holding(w->mm, start);
 	if (!v)		/* sp at the very start of its mapping */
-		v = (void *)vma_find(w->mm, start += WK_CAPTURE_CHUNK, 0);
+		v = (void *)vma_holding(w->mm, start += WK_CAPTURE_CHUNK);
 	end = BPF_CORE_READ(v, vm_end);
 	n = end - start;
 	if (!v || start >= end)
@@ -108,6 +112,7 @@ static __always_inline void copy_registers(const struct wk_regs *r, struct wk_ca
 	__builtin_memcpy(&c->regs[4], r->general, 16 * sizeof(u64));
 	c->exact = r->exact;
 	c->leaf = r->leaf;
+	c->kept = r->kept;
 }
 
 /* All of them; its loop has 512 exits. The number is in the record. */

@@ -70,6 +70,9 @@ struct wk_regs {
 	__u64 pac_mask;		/* arm64: bits of a return address that may hold its signature */
 	__u32 exact;		/* pc is where execution stands; 0: return address, look up - 1 */
 	__u32 leaf;		/* general[] and lr are this frame's: sampled, or cut by a signal */
+	__u32 kept;		/* general[] is this frame's too, if it relies on a register: what it
+				 * called and what is the leaf saves nothing on the stack */
+	__u32 pad;
 	__u64 general[WK_GENERAL]; /* x86-64: by DWARF number, but sp and fp; arm64: unused */
 	__u64 scratch[WK_SIGFRAME_WORDS];
 };
@@ -90,13 +93,11 @@ static __always_inline int wk_reg(const struct wk_regs *r, __u8 n, __u64 *ret)
 		*ret = r->sp;
 	else if (n == WK_REG_FP)
 		*ret = r->fp;
-	else if (!r->leaf)
-		return -1;
 #ifdef WK_ARCH_ARM64
-	else if (n == WK_REG_LR)
+	else if (n == WK_REG_LR && r->leaf)
 		*ret = r->lr;
 #else
-	else if (n < WK_GENERAL)
+	else if (n < WK_GENERAL && (r->leaf || r->kept))
 		*ret = r->general[n & (WK_GENERAL - 1)];
 #endif
 	else
@@ -140,6 +141,7 @@ static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct w
 	if (!pair[1])	/* clone, makecontext and bare entry code leave 0 above the first frame */
 		return WK_USER_ROOT;
 	r->pc = pair[1];
+	r->kept = r->leaf && rule->cfa == r->sp + 8;
 	r->sp = rule->cfa;
 	r->fp = pair[0];
 	r->exact = rule->exact;
@@ -178,6 +180,7 @@ static __always_inline enum wk_outcome wk_signal_step(struct wk_regs *r)
 #endif
 	r->exact = 1;
 	r->leaf = 1;
+	r->kept = 0;
 	return 0;
 }
 

@@ -198,6 +198,22 @@ static __always_inline void find_vdso(struct wk_file *ret)
 		*ret = *known;
 }
 
+/* The mapping that holds addr, 0 if none does. A second try when the first finds something else: a tree
+ * that is being changed, by another thread or by the very system call that the tick has hit. */
+__noinline u64 vma_holding(u64 mm, u64 addr)
+{
+	for (u32 alt = 0; alt < 2; alt++) {
+		struct vm_area_struct *v = (void *)vma_find(mm, addr, alt);
+
+		if (v && addr >= BPF_CORE_READ(v, vm_start) && addr < BPF_CORE_READ(v, vm_end) &&
+		    (u64)BPF_CORE_READ(v, vm_mm) == mm)
+			return (u64)v;
+		if (!alt)
+			count(WK_NOTE_TREE_MISS);
+	}
+	return 0;
+}
+
 /* Looks addr up in the tree and remembers its mapping. Global, so verified once. Returns the index
  * in w->vmas, or VMA_CACHE when no mapping holds the address. */
 __noinline u32 vma_learn(u64 addr)
@@ -213,20 +229,12 @@ __noinline u32 vma_learn(u64 addr)
 	if (!w)
 		return VMA_CACHE;
 	mm = (void *)w->mm;
-	vma = vma_find((u64)mm, addr, 0);
+	vma = vma_holding((u64)mm, addr);
+	if (!vma)
+		return VMA_CACHE;
 	v = (void *)vma;
 	start = BPF_CORE_READ(v, vm_start);
 	end = BPF_CORE_READ(v, vm_end);
-	if (!vma || addr < start || addr >= end || BPF_CORE_READ(v, vm_mm) != mm) {
-		count(WK_NOTE_TREE_MISS);
-		vma = vma_find((u64)mm, addr, 1);
-		v = (void *)vma;
-		start = BPF_CORE_READ(v, vm_start);
-		end = BPF_CORE_READ(v, vm_end);
-		if (!vma || addr < start || addr >= end ||
-		    BPF_CORE_READ(v, vm_mm) != mm)
-			return VMA_CACHE;
-	}
 	n = w->nr_vmas++ % VMA_CACHE;
 	e = &w->vmas[n];
 	e->start = start;

@@ -188,6 +188,7 @@ static __always_inline u32 start_user(void *ctx, struct walk *w, struct task_str
 	if (!w->mm || BPF_CORE_READ(t, flags) & (PF_KTHREAD | PF_IO_WORKER))
 		return WK_USER_NONE;
 	w->regs.leaf = w->regs.exact = 1;
+	w->regs.kept = 0;
 	w->regs.pac_mask = cfg.pac_mask;
 	if (!MODE_IS_USER(mode))
 		return saved_registers(w, t);
@@ -236,8 +237,9 @@ enum { LEAF_BYTES = 4096 };	/* functions without a frame are small */
 
 /* A sampled function without rows may have no frame of its own (Go's leaves; any prologue's first
  * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
- * Its return address is still at the top of the stack. Believed only if the instruction before it
- * is a direct call to just where we are: a stale address in a local variable isn't. */
+ * Its return address is still at the top of the stack, or, when the caller's frame pointer has just
+ * been pushed, above that. Believed only if the instruction before it is a direct call to just where
+ * we are: a stale address in a local variable isn't. */
 static __always_inline bool leaf_return(struct wk_regs *r)
 {
 	u64 ra, target;
@@ -250,9 +252,14 @@ static __always_inline bool leaf_return(struct wk_regs *r)
 	target = ra - 4 + ((s64)((u64)insn << 38) >> 36);
 #else
 	u8 code[5];
+	u32 insns;
 	s32 distance;
+	u64 at = r->sp;
 
-	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp) ||
+	/* between push %rbp and mov %rsp, %rbp */
+	if (!bpf_probe_read_user(&insns, sizeof(insns), (void *)(r->pc - 1)) && insns == 0xe5894855)
+		at += sizeof(u64);
+	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)at) ||
 	    bpf_probe_read_user(code, sizeof(code), (void *)(ra - sizeof(code))) || code[0] != 0xe8)
 		return false;	/* call rel32: Intel SDM volume 2 */
 	__builtin_memcpy(&distance, code + 1, sizeof(distance));
@@ -261,7 +268,7 @@ static __always_inline bool leaf_return(struct wk_regs *r)
 	if (r->pc - target >= LEAF_BYTES)
 		return false;
 #if !defined(__TARGET_ARCH_arm64)
-	r->sp += sizeof(ra);
+	r->sp = at + sizeof(ra);
 #endif
 	r->pc = ra;
 	r->exact = r->leaf = 0;
@@ -276,9 +283,9 @@ __noinline u32 walk_frame(void)
 {
 	struct walk *w = this_walk();
 	struct vma_entry *v;
-	struct wk_row row;
+	struct wk_row row = {};
 	u64 addr;
-	u32 r;
+	u32 r = WK_USER_NO_INFO;
 
 	if (!w)
 		return WK_USER_INTERNAL;
@@ -293,16 +300,16 @@ __noinline u32 walk_frame(void)
 	}
 	if (v->file.rows == WK_ROWS_COMING && v->file.id && !w->no_capture)
 		return WALK_CAPTURE;	/* this frame is pushed when the walk goes on */
-	push_frame(w, v->frame + (addr - v->start));
+	if (v->file.rows == WK_ROWS_HERE)
+		r = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start), &row);
+	/* nobody called a signal trampoline: its address isn't a return address */
+	push_frame(w, v->frame + (addr - v->start) + (row.cfa == WK_CFA_SIGNAL && !w->regs.leaf));
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
-	if (v->file.rows == WK_ROWS_HERE) {
-		r = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start), &row);
-		if (!r)
-			r = wk_step(&w->regs, row, &w->side);
-		if (r != WK_USER_NO_INFO)
-			return r;
-	}
+	if (!r)
+		r = wk_step(&w->regs, row, &w->side);
+	if (r != WK_USER_NO_INFO)
+		return r;
 	if (w->regs.leaf && leaf_return(&w->regs))
 		return 0;
 	return wk_fp_step(&w->regs);

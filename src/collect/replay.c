@@ -44,9 +44,11 @@ static const struct wk_capture_vma *find_vma(const struct wk_capture *c, uint64_
 	return NULL;
 }
 
-/* By the file's rows; WK_USER_NO_INFO: they have no answer, try frame pointers. */
-static uint32_t step_by_rows(struct wk_regs *regs, const struct replay_rows *rows, uint64_t offset)
+/* By the file's rows; WK_USER_NO_INFO: they have no answer, try frame pointers. A signal trampoline's
+ * *frame is put right: nobody called it, so its address isn't a return address. */
+static uint32_t step_by_rows(struct wk_regs *regs, const struct replay_rows *rows, uint64_t *frame)
 {
+	uint64_t offset = WK_FRAME_FILE_OFF(*frame);
 	struct wk_side side = { 0 };
 	struct wk_row row;
 
@@ -55,6 +57,7 @@ static uint32_t step_by_rows(struct wk_regs *regs, const struct replay_rows *row
 		return WK_USER_NO_INFO;
 	if (row.cfa == WK_CFA_SIDE && wk_rows_side(&rows->table, rows, row, &side))
 		return WK_USER_INTERNAL;
+	*frame += row.cfa == WK_CFA_SIGNAL && !regs->leaf;
 	return wk_step(regs, row, &side);
 }
 
@@ -67,6 +70,7 @@ static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
 		.lr = c->regs[3],
 		.exact = c->exact,
 		.leaf = c->leaf,
+		.kept = c->kept,
 	};
 	memcpy(ret->general, &c->regs[4],
 	       MIN(sizeof(ret->general), sizeof(c->regs) - 4 * sizeof(c->regs[0])));
@@ -99,8 +103,8 @@ int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool fi
 			ret->missing = WK_FRAME_FILE_ID(frame);
 			return -EAGAIN;
 		}
+		outcome = step_by_rows(&regs, &rows, &frame);
 		ret->frames[ret->n++] = frame;
-		outcome = step_by_rows(&regs, &rows, WK_FRAME_FILE_OFF(frame));
 		if (outcome == WK_USER_NO_INFO)
 			outcome = wk_fp_step(&regs);
 	}

@@ -94,6 +94,24 @@ START_TEST(rows_on_their_way_are_waited_for)
 }
 END_TEST
 
+START_TEST(a_trampoline_was_not_called)
+{
+	struct replay_walk w;
+
+	/* its row starts one byte early, where return addresses are looked up */
+	words[2] = row(0x1ff, WK_CFA_SIGNAL, 0, 0, 0);
+	table.rows = 2;
+	put(BASE + 0x108, 0x400200);
+	cap.regs[0] = 0x400010;
+	put(BASE + 0x110 + 40 + 16 * 8, 0x400020);	/* step.h, WK_SIGFRAME_OFF: sp, pc */
+	put(BASE + 0x110 + 40 + 15 * 8, BASE + 0x800);
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_ge(w.n, 3);
+	ck_assert_uint_eq(w.frames[1], WK_FRAME_MAKE_FILE(2, 0x200));
+	ck_assert_uint_eq(w.frames[2], WK_FRAME_MAKE_FILE(2, 0x20));	/* interrupted there */
+}
+END_TEST
+
 START_TEST(each_way_to_stop)
 {
 	struct replay_walk w;
@@ -173,6 +191,7 @@ int main(void)
 	tcase_add_test(tc, walks_to_the_root);
 	tcase_add_test(tc, frames_walked_before_come_first);
 	tcase_add_test(tc, rows_on_their_way_are_waited_for);
+	tcase_add_test(tc, a_trampoline_was_not_called);
 	tcase_add_test(tc, each_way_to_stop);
 	tcase_add_test(tc, a_missing_page_between_is_no_zero);
 	tcase_add_test(tc, endless_recursion_ends);

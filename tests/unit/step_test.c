@@ -234,6 +234,29 @@ START_TEST(side_realigned)
 END_TEST
 
 /* vfork keeps the return address in a register while the child runs on the parent's stack. */
+START_TEST(side_register_kept_by_a_leaf_without_frame)
+{
+	struct wk_side side = { .cfa_kind = WK_SIDE_REG, .cfa_reg = 0, .cfa_off = 8,
+				.ra_where = WK_AT_CFA, .ra_off = -8, .fp_where = WK_SAME };
+	struct wk_row row = { .cfa = WK_CFA_SIDE };
+	struct wk_regs r = leaf_at(10, 99);
+
+	/* as in libcrypto: CFA is rax + 8 in a function whose helpers have their own convention */
+	fake_reset();
+	r.general[0] = at(20);
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 1, WK_FP_SAME, 0), NULL), 0);
+	ck_assert_int_eq(wk_step(&r, row, &side), 0);
+	ck_caller(&r, content(20), at(21), at(99));
+	/* a second frame further up, it is anybody's */
+	ck_stop(&r, row, &side, WK_USER_BAD_RULE);
+
+	r = leaf_at(10, 99);
+	r.general[0] = at(20);
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 2, WK_FP_SAME, 0), NULL), 0);
+	ck_stop(&r, row, &side, WK_USER_BAD_RULE);
+}
+END_TEST
+
 START_TEST(side_return_address_in_register)
 {
 	struct wk_side side = { .cfa_kind = WK_SIDE_REG,
@@ -412,6 +435,7 @@ int main(void)
 	tcase_add_test(sides, side_register);
 	tcase_add_test(sides, side_deref_and_index);
 	tcase_add_test(sides, side_realigned);
+	tcase_add_test(sides, side_register_kept_by_a_leaf_without_frame);
 	tcase_add_test(sides, side_return_address_in_register);
 	tcase_add_test(sides, side_exact);
 	tcase_add_test(fp, frame_pointers);
