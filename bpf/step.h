@@ -228,7 +228,7 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp, .from_sp = row.cfa != WK_CFA_FP };
 	__u64 fp_at;
 
-	if (row.cfa == WK_CFA_NONE)
+	if (row.cfa == WK_CFA_NONE || (row.cfa == WK_CFA_LEAF && !r->leaf))
 		return WK_USER_NO_INFO;
 	if (row.cfa == WK_CFA_ROOT)
 		return WK_USER_ROOT;
@@ -238,6 +238,8 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 		return wk_side_step(r, side);
 	if (row.cfa == WK_CFA_SP)
 		rule.cfa += 8 * (__s64)row.cfa_off;
+	else if (row.cfa == WK_CFA_LEAF)
+		rule.cfa += 8;
 	else if (row.cfa == WK_CFA_FP)
 		rule.cfa = r->fp + 8 * (__s64)row.cfa_off;
 	else if (row.cfa == WK_CFA_PLT)

@@ -235,39 +235,48 @@ int wick_tick(void *ctx)
 
 enum { LEAF_BYTES = 4096 };	/* functions without a frame are small */
 
-/* A sampled function without rows may have no frame of its own (Go's leaves; any prologue's first
- * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
- * Its return address is still at the top of the stack, or, when the caller's frame pointer has just
- * been pushed, above that. Believed only if the instruction before it is a direct call to just where
- * we are: a stale address in a local variable isn't. */
-static __always_inline bool leaf_return(struct wk_regs *r)
+/* Whether a direct call to just where we are stands before a return address: a stale one in a local
+ * variable wouldn't have it. */
+static __always_inline bool called_from(u64 ra, u64 pc)
 {
-	u64 ra, target;
 #if defined(__TARGET_ARCH_arm64)
 	u32 insn;
 
-	ra = r->lr & ~r->pac_mask;
 	if (bpf_probe_read_user(&insn, sizeof(insn), (void *)(ra - 4)) || insn >> 26 != 0x25)
 		return false;	/* bl: Arm ARM C6.2 */
-	target = ra - 4 + ((s64)((u64)insn << 38) >> 36);
+	return pc - (ra - 4 + ((s64)((u64)insn << 38) >> 36)) < LEAF_BYTES;
 #else
 	u8 code[5];
-	u32 insns;
 	s32 distance;
-	u64 at = r->sp;
 
-	/* between push %rbp and mov %rsp, %rbp */
-	if (!bpf_probe_read_user(&insns, sizeof(insns), (void *)(r->pc - 1)) && insns == 0xe5894855)
-		at += sizeof(u64);
-	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)at) ||
-	    bpf_probe_read_user(code, sizeof(code), (void *)(ra - sizeof(code))) || code[0] != 0xe8)
+	if (bpf_probe_read_user(code, sizeof(code), (void *)(ra - sizeof(code))) || code[0] != 0xe8)
 		return false;	/* call rel32: Intel SDM volume 2 */
 	__builtin_memcpy(&distance, code + 1, sizeof(distance));
-	target = ra + (s64)distance;
+	return pc - (ra + (s64)distance) < LEAF_BYTES;
 #endif
-	if (r->pc - target >= LEAF_BYTES)
+}
+
+/* A sampled function without rows may have no frame of its own (Go's leaves; any prologue's first
+ * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
+ * Its return address is still in lr or at the top of the stack. */
+static __always_inline bool leaf_return(struct wk_regs *r)
+{
+#if defined(__TARGET_ARCH_arm64)
+	u64 ra = r->lr & ~r->pac_mask;
+
+	if (!called_from(ra, r->pc))
 		return false;
-#if !defined(__TARGET_ARCH_arm64)
+#else
+	u64 ra, at = r->sp;
+	u32 code;
+	/* between push %rbp and mov %rsp, %rbp it is above what was pushed, without any doubt */
+	bool pushed = !bpf_probe_read_user(&code, sizeof(code), (void *)(r->pc - 1)) &&
+		      code == 0xe5894855;
+
+	if (pushed)
+		at += sizeof(ra);
+	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)at) || (!pushed && !called_from(ra, r->pc)))
+		return false;
 	r->sp = at + sizeof(ra);
 #endif
 	r->pc = ra;

@@ -43,6 +43,8 @@ enum wk_cfa {
 	WK_CFA_SIGNAL,	/* signal trampoline: the interrupted registers lie in the frame at sp */
 	WK_CFA_SIDE,	/* sides[WK_ROW_SIDE(row)] */
 	WK_CFA_BAD,	/* CFI says something that no rule here can: stop, don't guess */
+	WK_CFA_LEAF,	/* in a leaf sp + 8, the frame pointer unchanged; else as WK_CFA_NONE. Go, whose
+			 * tables don't follow the frame pointers that its functions keep */
 };
 
 enum wk_fp {		/* the caller's frame pointer */

@@ -52,6 +52,7 @@ struct compiler {
 	const struct elf *elf;
 	const struct unwtab_limits *limits;
 	uint16_t machine;
+	bool go;
 	const struct elf_segment *segments[SEGMENTS_MAX];
 	size_t nsegments;
 	void *section[2];	/* .eh_frame, .debug_frame */
@@ -75,6 +76,7 @@ struct compiler {
 	uint64_t to_offset;	/* address + to_offset = file offset */
 	uint64_t first;		/* address of its first row */
 	bool signal;
+	bool leaves;		/* from .debug_frame of a Go program */
 	int err;
 	struct unwtab_stats stats;
 };
@@ -260,7 +262,8 @@ static int add_debug_frame(struct compiler *c, const struct elf *debug)
 {
 	int r;
 
-	if (is_go(c->elf))
+	/* arm64: a leaf's return address is in lr, its frame has other rules */
+	if (c->go && c->machine != EM_X86_64)
 		return 0;
 	r = read_section(c, c->elf, ".debug_frame", 1);
 	if (r == -ENOENT && debug && elf_machine(debug) == c->machine)
@@ -449,6 +452,14 @@ static void put_row_at(struct compiler *c, uint64_t vaddr, struct wk_row row)
 		put_row(c, offset, row);
 }
 
+/* What unwtab.h takes of a rule of Go's. */
+static struct wk_row leaf_row(const struct wk_row *row)
+{
+	bool frameless = row->cfa == WK_CFA_SP && row->cfa_off == 1 && WK_ROW_FP(*row) == WK_FP_SAME;
+
+	return (struct wk_row){ .cfa = frameless ? WK_CFA_LEAF : WK_CFA_NONE };
+}
+
 static void each_rule(void *arg, uint64_t vaddr, const struct cfi_rule *rule)
 {
 	struct compiler *c = arg;
@@ -457,6 +468,8 @@ static void each_rule(void *arg, uint64_t vaddr, const struct cfi_rule *rule)
 	uint32_t n;
 
 	c->stats.reasons[rule_compile(c->machine, c->signal, rule, &row, &side)]++;
+	if (c->leaves)
+		row = leaf_row(&row);
 	if (row.cfa == WK_CFA_SIDE) {
 		int r = map_put(&c->sides, &side, &n, NULL);
 
@@ -473,7 +486,7 @@ static void each_rule(void *arg, uint64_t vaddr, const struct cfi_rule *rule)
 static void compile_fde(struct compiler *c, struct cfi *cfi, size_t offset, uint64_t place_start,
 			uint64_t prev_end)
 {
-	const struct wk_row bad = { .cfa = WK_CFA_BAD };
+	const struct wk_row bad = { .cfa = c->leaves ? WK_CFA_NONE : WK_CFA_BAD };
 	struct cfi_fde fde;
 	uint64_t from;
 
@@ -497,6 +510,7 @@ static void compile_fde(struct compiler *c, struct cfi *cfi, size_t offset, uint
 
 static void compile_place(struct compiler *c, const struct place *p, uint64_t prev_end)
 {
+	c->leaves = c->go && p->source & FROM_DEBUG;
 	if (p->source == FROM_TRAMPOLINE)
 		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_SIGNAL });
 	else if (p->source == FROM_ENTRY)
@@ -580,7 +594,7 @@ int unwtab_compile(const struct elf *elf, const struct elf *debug,
 		   const struct unwtab_limits *limits, struct unwtab **ret)
 {
 	struct compiler c cleanup(compiler_cleanup) = {
-		.elf = elf, .limits = limits, .machine = elf_machine(elf),
+		.elf = elf, .limits = limits, .machine = elf_machine(elf), .go = is_go(elf),
 		.sides = MAP_INIT(sizeof(struct wk_side)),
 	};
 	int r;

@@ -13,8 +13,9 @@
  *	.eh_frame	found by section, or by PT_GNU_EH_FRAME where sections were stripped
  *	signal frames	the trampoline's code bytes, where .eh_frame covers nothing (musl, Go, vDSO)
  *	entry point	up to 64 bytes of bare _start, likewise: the root (musl, ld.so)
- *	.debug_frame	of the file, else of its separate debug file; not of Go programs, whose
- *			tables don't know of saved frame pointers while their code keeps them
+ *	.debug_frame	of the file, else of its separate debug file; of Go programs only what it
+ *			says of code that has no frame yet or none at all (WK_CFA_LEAF): it doesn't know
+ *			of saved frame pointers, by which the rest of their code is walked
  * Only what lies in executable PT_LOADs counts, and rows are by file offset. Where FDEs overlap,
  * the one that starts later has the rest, as for the C++ runtime. Alignment padding, up to 15 bytes
  * without an FDE, belongs to the rule before it; larger gaps are WK_CFA_NONE. A walk looks a return

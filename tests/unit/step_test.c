@@ -56,6 +56,17 @@ START_TEST(by_sp)
 }
 END_TEST
 
+START_TEST(leaf_rule)
+{
+	struct wk_regs r = leaf_at(10, 99);
+
+	fake_reset();
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_LEAF, 0, WK_FP_SAME, 0), NULL), 0);
+	ck_caller(&r, content(10), at(11), at(99));
+	ck_stop(&r, row_of(WK_CFA_LEAF, 0, WK_FP_SAME, 0), NULL, WK_USER_NO_INFO);
+}
+END_TEST
+
 START_TEST(by_fp_with_the_pair_in_one_read)
 {
 	struct wk_regs r = leaf_at(10, 20);
@@ -424,6 +435,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(rows, by_sp);
+	tcase_add_test(rows, leaf_rule);
 	tcase_add_test(rows, by_fp_with_the_pair_in_one_read);
 	tcase_add_test(rows, fp_saved_apart);
 	tcase_add_test(rows, lost_fp_is_never_used);

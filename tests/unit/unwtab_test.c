@@ -368,6 +368,30 @@ static void put_debug_fde(struct section *s, size_t cie, uint64_t at, uint64_t s
 	end(s);
 }
 
+/* A Go program: its .debug_frame counts where there is no frame. */
+START_TEST(go_debug_frame)
+{
+	struct section debug = { .debug = true };
+	struct image *program cleanup(freep_cleanup) = NULL;
+	struct elf *e cleanup(elf_cleanup) = NULL;
+	struct unwtab *t = NULL;
+	size_t cie = begin_cie(&debug, 3, "", 16);
+
+	BYTES(&debug, 0x0c, 7, 8, 0x90, 1);
+	end(&debug);
+	put_debug_fde(&debug, cie, 0x100, 0x40, 1);
+	put_debug_fde(&debug, cie, 0x140, 0x40, 4);
+	program = image_of(&debug);
+	memcpy(program->names, "\0.gopclntb\0.debug_frame\0.gopclntab", 35);
+	ck_assert_int_eq(elf_open_memory(program, sizeof(*program), &e, NULL), 0);
+	ck_assert_int_eq(unwtab_compile(e, NULL, &UNWTAB_LIMITS_DEFAULT, &t), 0);
+	ck_assert_int_eq(row_at(t, 0x100).cfa, WK_CFA_LEAF);
+	ck_assert_int_eq(row_at(t, 0x13f).cfa, WK_CFA_LEAF);
+	ck_assert_int_eq(row_at(t, 0x140).cfa, WK_CFA_NONE);
+	unwtab_free(t);
+}
+END_TEST
+
 /* .debug_frame fills what .eh_frame leaves open; from a separate file, too. */
 START_TEST(debug_frame)
 {
@@ -647,6 +671,7 @@ int main(void)
 	tcase_add_test(tables, bare_entry_point);
 	tcase_add_test(tables, without_section_headers);
 	tcase_add_test(tables, debug_frame);
+	tcase_add_test(tables, go_debug_frame);
 	tcase_add_test(tables, limits);
 	tcase_add_test(tables, random_tables);
 	tcase_add_test(walks, walks_itself);
