@@ -13,8 +13,8 @@
  *	whole	libdwfl came to the outermost frame: same frames, same length, and wick says root
  *	prefix	libdwfl can't go on: all its frames must be the first ones of wick. Why it can't:
  *		no CFI (JIT code, hand-written assembly, musl), a switch of stacks that CFI doesn't
- *		describe (Go), the copy ends (64 KiB; another stack above a signal handler), or an
- *		error of its own
+ *		describe (Go), the copy ends (64 KiB; another stack above a signal handler), or it is
+ *		lost: an error, or an end that isn't the outermost frame
  * From the first frame without CFI on libdwfl guesses by frame pointers. That is no proof, but where the
  * two still agree up to libdwfl's end is counted beside ("by frame pointers").
  *
@@ -475,6 +475,44 @@ static Dwarf_Frame *rule_of(Dwfl *dwfl, uint64_t addr)
 	return NULL;
 }
 
+static const char *const roots[] = {
+	"_start", "clone", "__clone", "clone3", "__clone3", "_dl_start_user", "start_thread",
+	"runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0",
+	"runtime.mcall", "runtime.mcall.abi0", "runtime.morestack", "runtime.morestack.abi0",
+	"runtime.rt0_go", "runtime.rt0_go.abi0", "_rt0_amd64_linux", "_rt0_amd64",
+};
+
+static bool is_outermost(Dwfl *dwfl, uint64_t addr)
+{
+	Dwarf_Frame *rule = rule_of(dwfl, addr);
+	Dwfl_Module *m = dwfl_addrmodule(dwfl, addr);
+	Dwarf_Op mem[3], *ops;
+	size_t n = 1;
+	/* libdw.h: no operations are undefined with ops == mem, the same value with NULL */
+	bool undefined = rule && !dwarf_frame_register(rule, 16, mem, &ops, &n) && !n && ops == mem;
+	const char *name = m ? dwfl_module_addrname(m, addr) : NULL;
+	GElf_Addr bias;
+	GElf_Ehdr eh;
+	Elf *elf;
+
+	free(rule);
+	if (undefined)
+		return true;
+	for (size_t i = 0; name && i < ARRAY_SIZE(roots); i++)
+		if (!strcmp(name, roots[i]))
+			return true;
+	elf = m ? dwfl_module_getelf(m, &bias) : NULL;
+	return elf && gelf_getehdr(elf, &eh) && addr - (eh.e_entry + bias) < ENTRY_BYTES;
+}
+
+static bool is_mapped(const struct wk_capture *c, uint64_t addr)
+{
+	for (uint32_t i = 0; i < c->nr_vmas; i++)
+		if (addr >= c->vmas[i].start && addr < c->vmas[i].end)
+			return true;
+	return false;
+}
+
 /* Go's .debug_frame is silent about these moving to another stack: libdwfl goes on in the wrong one. */
 static bool switches_stacks(Dwfl *dwfl, uint64_t addr)
 {
@@ -515,6 +553,10 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 		t->fp = UINT64_MAX;
 	if (!t->proven) {
 		rule = rule_of(dwfl, pc);
+		if (!rule && !is_mapped(c, pc)) {	/* lost: it isn't code */
+			t->n--;
+			return DWARF_CB_ABORT;
+		}
 		if (!rule || switches_stacks(dwfl, pc)) {
 			t->proven = t->n;
 			t->end = rule ? END_SWITCH : END_NO_CFI;
@@ -537,7 +579,7 @@ static void unwind(struct space *s, const struct wk_capture *c, struct truth *re
 	if (ret->proven)	/* on_frame has seen why */
 		return;
 	ret->proven = ret->n;
-	if (!r)
+	if (!r && ret->n && is_outermost(s->dwfl, ret->addr[ret->n - 1]))
 		ret->end = END_ROOT;
 	else
 		ret->end = s->beyond || ret->full ? END_COPY : END_ERROR;
@@ -562,12 +604,6 @@ struct comparison {
 	struct strtab odd_roots;
 	struct truth truth;
 	struct replay_walk replayed;
-};
-
-static const char *const roots[] = {
-	"_start", "clone", "__clone", "clone3", "__clone3", "_dl_start_user", "start_thread",
-	"runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0",
-	"runtime.rt0_go", "runtime.rt0_go.abi0", "_rt0_amd64_linux", "_rt0_amd64",
 };
 
 /* A frame word of wick as an address of the captured process. 0: not in its mappings. */
@@ -609,29 +645,6 @@ static void describe(Dwfl *dwfl, uint64_t addr, char *buf, size_t size)
 	(void)dwfl_module_info(m, NULL, &start, NULL, NULL, NULL, &path, NULL);
 	snprintf(buf, size, "%s+%#" PRIx64 " %s+%#" PRIx64, path ? basename(path) : "?", addr - start,
 		 symbol ? symbol : "?", symbol ? (uint64_t)off : 0);
-}
-
-static bool is_outermost(Dwfl *dwfl, uint64_t addr)
-{
-	Dwarf_Frame *rule = rule_of(dwfl, addr);
-	Dwfl_Module *m = dwfl_addrmodule(dwfl, addr);
-	Dwarf_Op mem[3], *ops;
-	size_t n = 1;
-	/* libdw.h: no operations are undefined with ops == mem, the same value with NULL */
-	bool undefined = rule && !dwarf_frame_register(rule, 16, mem, &ops, &n) && !n && ops == mem;
-	const char *name = m ? dwfl_module_addrname(m, addr) : NULL;
-	GElf_Addr bias;
-	GElf_Ehdr eh;
-	Elf *elf;
-
-	free(rule);
-	if (undefined)
-		return true;
-	for (size_t i = 0; name && i < ARRAY_SIZE(roots); i++)
-		if (!strcmp(name, roots[i]))
-			return true;
-	elf = m ? dwfl_module_getelf(m, &bias) : NULL;
-	return elf && gelf_getehdr(elf, &eh) && addr - (eh.e_entry + bias) < ENTRY_BYTES;
 }
 
 static void check_root(struct comparison *cmp, const struct space *s, const struct wk_capture *c,
@@ -692,12 +705,20 @@ static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, 
 		show_frame(cmp, c, i);
 }
 
+/* The same frame. Without CFI libdwfl can't know a signal trampoline (Go's) from a function that was
+ * called, and so takes one from its address. */
+static bool is_same(const struct wk_capture *c, const struct truth *t, size_t i)
+{
+	return c->user[i] == frame_of(c, t->addr[i]) ||
+	       (t->end == END_NO_CFI && i + 1 == t->proven && c->user[i] == frame_of(c, t->addr[i] + 1));
+}
+
 /* Frames that both have, up to the first that differs. */
 static size_t common(const struct wk_capture *c, const struct truth *t)
 {
 	size_t i = 0;
 
-	while (i < t->n && i < c->nr_user && c->user[i] == frame_of(c, t->addr[i]))
+	while (i < t->n && i < c->nr_user && is_same(c, t, i))
 		i++;
 	return i;
 }
