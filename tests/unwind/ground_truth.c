@@ -22,7 +22,7 @@
  * libdw finds the return address undefined there, or it is at the file's entry point, or its
  * symbol is one of those below, or libdwfl ends at it too, with a frame pointer of zero. Samples inside exec have no user stack and are left out.
  *
- * Output: lines "name value", then up to SHOWN differing stacks. Exit status 0 if something was compared,
+ * Output: lines "name value", and up to SHOWN differing stacks of a kind. Exit status 0 if something was compared,
  * 1 if not, 2 on usage. Judging the figures is the caller's (ground_truth.py).
  */
 #include <dwarf.h>
@@ -459,16 +459,18 @@ struct truth {
 	const struct space *space;
 };
 
-/* The rule for addr, or NULL; freed by the caller. */
-static Dwarf_Frame *rule_of(Dwfl *dwfl, uint64_t addr)
+/* The rule for addr, or NULL; freed by the caller. *ret_debug: it is of .debug_frame. */
+static Dwarf_Frame *rule_of(Dwfl *dwfl, uint64_t addr, bool *ret_debug)
 {
 	Dwfl_Module *m = dwfl_addrmodule(dwfl, addr);
 	Dwarf_Frame *frame = NULL;
 	Dwarf_Addr bias;
 	Dwarf_CFI *cfi = m ? dwfl_module_eh_cfi(m, &bias) : NULL;
 
+	*ret_debug = false;
 	if (cfi && !dwarf_cfi_addrframe(cfi, addr - bias, &frame))
 		return frame;
+	*ret_debug = true;
 	cfi = m ? dwfl_module_dwarf_cfi(m, &bias) : NULL;
 	if (cfi && !dwarf_cfi_addrframe(cfi, addr - bias, &frame))
 		return frame;
@@ -484,7 +486,8 @@ static const char *const roots[] = {
 
 static bool is_outermost(Dwfl *dwfl, uint64_t addr)
 {
-	Dwarf_Frame *rule = rule_of(dwfl, addr);
+	bool debug;
+	Dwarf_Frame *rule = rule_of(dwfl, addr, &debug);
 	Dwfl_Module *m = dwfl_addrmodule(dwfl, addr);
 	Dwarf_Op mem[3], *ops;
 	size_t n = 1;
@@ -539,7 +542,7 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	Dwfl *dwfl = dwfl_thread_dwfl(dwfl_frame_thread(frame));
 	Dwarf_Frame *rule;
 	Dwarf_Addr pc;
-	bool activation;
+	bool activation, debug;
 
 	if (!dwfl_frame_pc(frame, &pc, &activation))
 		return DWARF_CB_ABORT;
@@ -552,12 +555,13 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	if (dwfl_frame_reg(frame, 6, &t->fp))
 		t->fp = UINT64_MAX;
 	if (!t->proven) {
-		rule = rule_of(dwfl, pc);
+		rule = rule_of(dwfl, pc, &debug);
 		if (!rule && !is_mapped(c, pc)) {	/* lost: it isn't code */
 			t->n--;
 			return DWARF_CB_ABORT;
 		}
-		if (!rule || switches_stacks(dwfl, pc)) {
+		/* looking for a name takes long */
+		if (!rule || (debug && switches_stacks(dwfl, pc))) {
 			t->proven = t->n;
 			t->end = rule ? END_SWITCH : END_NO_CFI;
 		}
@@ -600,7 +604,7 @@ struct comparison {
 	struct recording *rec;
 	struct spaces spaces;
 	uint64_t n[N_MAX], ends[END_MAX], differ_by_end[END_MAX];
-	unsigned int shown, show;
+	unsigned int shown[2], show;	/* differing from libdwfl, from replay(); most of each */
 	struct strtab odd_roots;
 	struct truth truth;
 	struct replay_walk replayed;
@@ -684,7 +688,7 @@ static void show_frame(const struct comparison *cmp, const struct wk_capture *c,
 	putchar('\n');
 }
 
-static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, const char *who)
+static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, bool by_replay)
 {
 	static const char *const labels[] = {
 #define LABEL(constant, label, text) label,
@@ -693,12 +697,12 @@ static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, 
 	};
 	const struct truth *t = &cmp->truth;
 
-	if (cmp->shown >= cmp->show)
+	if (cmp->shown[by_replay] >= cmp->show)
 		return;
-	cmp->shown++;
+	cmp->shown[by_replay]++;
 	printf("  %s: %.16s, wick %u frames (%s), libdwfl %zu frames, %zu by CFI (%s), sp %#" PRIx64
 	       " copied %#" PRIx64 "+%u missing %x\n",
-	       who, c->sample.comm, c->nr_user, labels[c->sample.user_outcome], t->n, t->proven,
+	       by_replay ? "replay" : "differs", c->sample.comm, c->nr_user, labels[c->sample.user_outcome], t->n, t->proven,
 	       end_names[t->end], (uint64_t)c->regs[1], (uint64_t)c->stack_start, c->stack_bytes,
 	       c->missing);
 	for (size_t i = at > 3 ? at - 3 : 0; i < at + 4 && (i < t->n || i < c->nr_user); i++)
@@ -759,7 +763,7 @@ static void check_replay(struct comparison *cmp, struct wk_capture *c)
 	if (i == w->n && outcome == c->sample.user_outcome && outcome != WK_USER_ROOT)
 		return;
 	cmp->n[N_REPLAY_DIFFER]++;
-	show(cmp, c, i, "replay");
+	show(cmp, c, i, true);
 }
 
 static void compare(struct comparison *cmp, struct wk_capture *c)
@@ -789,7 +793,7 @@ static void compare(struct comparison *cmp, struct wk_capture *c)
 	cmp->n[agree ? N_AGREE : N_DIFFER]++;
 	if (!agree) {
 		cmp->differ_by_end[t->end]++;
-		show(cmp, c, same, "differs");
+		show(cmp, c, same, false);
 	}
 	check_root(cmp, s, c, same);
 	check_replay(cmp, c);
