@@ -394,7 +394,8 @@ int wick_fork(u64 *args)
 	if (!t || !t->inherit || !to || to == from)
 		return 0;
 	copy = *t;
-	bpf_map_update_elem(&targets, &to, &copy, BPF_ANY);
+	if (bpf_map_update_elem(&targets, &to, &copy, BPF_ANY))
+		count(WK_NOTE_TARGETS_FULL);
 	return 0;
 }
 

@@ -57,7 +57,8 @@
 	X(WK_NOTE_RING_FULL, "ring_full", "event ring full")                                       \
 	X(WK_NOTE_TREE_MISS, "vma_retry", "mapping look-up repeated")                              \
 	X(WK_NOTE_CAPTURED, "captured", "stack copied until its unwind rows are there")            \
-	X(WK_NOTE_CAPTURE_FULL, "capture_full", "no room to copy a stack, frame pointers used")
+	X(WK_NOTE_CAPTURE_FULL, "capture_full", "no room to copy a stack, frame pointers used")    \
+	X(WK_NOTE_TARGETS_FULL, "targets_full", "fork not followed, too many selected processes")
 
 enum wk_outcome {
 #define WK_ENUM(constant, label, text) constant,

@@ -19,6 +19,7 @@ enum status { OK, DEGRADED, BLOCKED };
 
 enum {
 	MIN_MEMORY_MIB = 64, /* our 40 and the default maps */
+	START_FILES = 28,	/* what recording opens beside a perf event for each CPU */
 	FILES_PER_CPU = 4,
 	FILES_BESIDE = 256,
 	MAX_FREQ = 1000, /* the highest that record accepts */
@@ -214,7 +215,9 @@ static void check_open_files(struct check *c)
 	struct rlimit l = { 0 };
 
 	getrlimit(RLIMIT_NOFILE, &l);
-	item(c, l.rlim_max >= need ? OK : DEGRADED, "open files",
+	item(c, l.rlim_max >= need ? OK : l.rlim_max < START_FILES + c->host.cpus_online ? BLOCKED :
+									   DEGRADED,
+	     "open files",
 	     "on many CPUs or with many binaries some can't be opened: raise the hard limit "
 	     "(`ulimit -Hn 65536` as root, LimitNOFILE=65536)",
 	     "%llu at most, for %u CPUs", (unsigned long long)l.rlim_max, c->host.cpus_online);

@@ -102,6 +102,9 @@ static void print_limits(FILE *out, const struct recorder *rec)
 	if (c[WK_NOTE_FILES_FULL])
 		fprintf(out, "wick: more files than --max-files: %llu look-ups stayed addresses\n",
 			(unsigned long long)c[WK_NOTE_FILES_FULL]);
+	if (c[WK_NOTE_TARGETS_FULL])
+		fprintf(out, "wick: more selected processes than 32,768 at a time: %llu forks were not "
+			     "followed\n", (unsigned long long)c[WK_NOTE_TARGETS_FULL]);
 	if (c[WK_NOTE_RING_FULL])
 		fprintf(out, "wick: event ring full %llu times: some files were announced late\n",
 			(unsigned long long)c[WK_NOTE_RING_FULL]);

@@ -34,6 +34,7 @@ struct half {
 struct cpu {
 	int fd;			/* perf event, -1: none */
 	uint64_t since;		/* CLOCK_MONOTONIC when it was enabled */
+	uint64_t ticks, running;/* at the last look: its ticks, the event's own running time */
 };
 
 struct sampler {
@@ -49,7 +50,7 @@ struct sampler {
 	struct bpf_link *links[3];	/* fork, exec, exit: only with targets */
 	struct tables tables;
 	const struct sampler_handler *handler;	/* during sampler_events */
-	bool pressure;
+	bool pressure, started;
 	uint64_t frames[WK_USER_FRAMES + 2];	/* a stack put in order, with its marks */
 };
 
@@ -366,12 +367,14 @@ static int open_event(struct sampler *s, uint32_t cpu, struct err *e)
 		.freq = 1,
 		.sample_freq = s->o.freq,
 		.disabled = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING,
 	};
 	cleanup(fd_cleanup) int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
 						  PERF_FLAG_FD_CLOEXEC);
 
-	if (fd < 0 && (errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV) &&
-	    s->o.event->falls_back) {
+	/* not in the middle of a recording: then it is the CPU that went away */
+	if (fd < 0 && (errno == ENOENT || errno == EOPNOTSUPP) && s->o.event->falls_back &&
+	    !s->started) {
 		s->o.event = event_clock();
 		return open_event(s, cpu, e);
 	}
@@ -388,6 +391,7 @@ static int open_event(struct sampler *s, uint32_t cpu, struct err *e)
 			       strerror(errno));
 	s->cpus[cpu].fd = fd;
 	s->cpus[cpu].since = now_ns();
+	s->cpus[cpu].running = 0;
 	fd = -1;
 	return 0;
 }
@@ -402,20 +406,51 @@ static void close_event(struct sampler *s, struct cpu *c)
 	c->fd = -1;
 }
 
+/* Ticks of each CPU so far. */
+static int read_ticks(const struct sampler *s, uint64_t *ret)
+{
+	uint32_t ticks = WK_TICKS;
+
+	return bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &ticks, ret) ? -errno : 0;
+}
+
+/* A CPU that went away and came back between two looks is in the list as if nothing had been, but the
+ * kernel has taken its event out. Such an event doesn't tick, nor does its time run; only a CPU that
+ * has not ticked is asked for the latter, as that interrupts it. */
+static bool is_dead(struct cpu *c, uint64_t ticks)
+{
+	uint64_t value[2] = { 0, 0 };	/* count, time running */
+	bool dead;
+
+	if (ticks != c->ticks) {
+		c->ticks = ticks;
+		return false;
+	}
+	if (read(c->fd, value, sizeof(value)) != sizeof(value))
+		return true;
+	dead = value[1] == c->running;
+	c->running = value[1];
+	return dead;
+}
+
 int sampler_refresh_cpus(struct sampler *s, struct err *e)
 {
+	cleanup(freep_cleanup) uint64_t *ticks = calloc(s->ncpus, sizeof(*ticks));
 	cleanup(cpulist_cleanup) struct cpulist online = { 0 };
 	int r = cpulist_read("", "online", &online);
 	size_t next = 0;
 
+	if (!r)
+		r = ticks ? read_ticks(s, ticks) : -ENOMEM;
 	if (r)
 		return err_set(e, r, "can't tell which CPUs are online: %s", strerror(-r));
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		while (next < online.n && online.ids[next] < i)
 			next++;
-		if (next == online.n || online.ids[next] != i) {
+		if (next == online.n || online.ids[next] != i ||
+		    (s->cpus[i].fd >= 0 && is_dead(&s->cpus[i], ticks[i])))
 			close_event(s, &s->cpus[i]);
-		} else if (s->cpus[i].fd < 0) {
+		if (next < online.n && online.ids[next] == i && s->cpus[i].fd < 0) {
 			r = open_event(s, i, e);
 			if (r && r != -ENODEV)	/* it went away between the look and the open */
 				return r;
@@ -426,13 +461,17 @@ int sampler_refresh_cpus(struct sampler *s, struct err *e)
 
 int sampler_start(struct sampler *s, struct err *e)
 {
+	int r;
+
 	for (size_t i = 0; i < ARRAY_SIZE(s->links) && has_targets(s); i++) {
 		s->links[i] = bpf_program__attach(target_program(s, i));
 		if (!s->links[i])
 			return err_set(e, -errno, "can't follow forks and exits: %s",
 				       strerror(errno));
 	}
-	return sampler_refresh_cpus(s, e);
+	r = sampler_refresh_cpus(s, e);
+	s->started = !r;
+	return r;
 }
 
 void sampler_stop(struct sampler *s)

@@ -3,6 +3,7 @@ four seconds."""
 
 import contextlib
 import os
+import signal
 import subprocess
 import time
 
@@ -35,6 +36,11 @@ def offline(switch):
         write("1")
 
 
+def work_on(cpu):
+    subprocess.run(["taskset", "-c", str(cpu), program("shares"), "1"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 def test_cpu_comes_back():
     """What runs on a CPU after it was away is sampled, and the accounting stays exact."""
     switch, cpu = last_cpu()
@@ -42,7 +48,22 @@ def test_cpu_comes_back():
         time.sleep(0.5)
         with offline(switch):
             time.sleep(2.5)
-        time.sleep(1.5)  # wick looks once a second
-        subprocess.run(["taskset", "-c", str(cpu), program("shares"), "1"], check=True,
-                       stdout=subprocess.DEVNULL)
+        time.sleep(2.5)  # wick looks once a second
+        work_on(cpu)
+    expect_some(wick.recording, under("round_of_both"), at_least=50)
+
+
+def test_cpu_comes_back_unseen():
+    """The same when wick, stopped meanwhile, never sees that it was away."""
+    switch, cpu = last_cpu()
+    with recording("-a") as wick:
+        time.sleep(1.5)
+        wick.send_signal(signal.SIGSTOP)
+        try:
+            with offline(switch):
+                time.sleep(0.3)
+        finally:
+            wick.send_signal(signal.SIGCONT)
+        time.sleep(3.5)  # one look to see that it doesn't tick, one to see that its time stands
+        work_on(cpu)
     expect_some(wick.recording, under("round_of_both"), at_least=50)
