@@ -228,8 +228,6 @@ static int add_entry(struct builder *b, uint32_t entry)
 
 	b->entry = entry + 1;
 	r = stack_ids(b, k->stack, v->count, &stack.n);
-	if (b->o->event->clock)
-		values[1] = (int64_t)v->count * b->p->period;
 	if (!r)
 		r = profile_string(b->p, k->comm, &labels[1].str);
 	stack.ids = b->ids;
@@ -271,11 +269,11 @@ static void find_worst(struct builder *b)
 
 static int build(struct builder *b)
 {
-	uint32_t total = samples_entries(b->samples);
+	uint32_t total = b->o->entries ? (uint32_t)b->o->nentries : samples_entries(b->samples);
 	int r = start(b);
 
 	for (uint32_t i = 0; i < total && !r; i++) {
-		r = add_entry(b, i);
+		r = add_entry(b, b->o->entries ? b->o->entries[i] : i);
 		if (b->o->progress && i % 256 == 0)
 			b->o->progress(b->o->ctx, i, total);
 	}

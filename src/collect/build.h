@@ -1,7 +1,8 @@
 /* build.h - samples and a symbolizer make a profile (DESIGN, "Profile identity").
  *
  * Sample types, period and labels are set here and nowhere else: for a clock samples/count and
- * cpu/nanoseconds, value = count x period; for another event samples/count and EVENT/count, value =
+ * cpu/nanoseconds, value = the sum of the periods of the ticks (count x period, unless the frequency
+ * was changed meanwhile); for another event samples/count and EVENT/count, value =
  * the events counted. Labels: pid (number), comm, and tid (number) where threads are told apart.
  *
  * A frame with a name has a line; one without is named module+0xSTART after the start of its function
@@ -21,6 +22,9 @@ struct build_options {
 	const struct event *event;
 	uint32_t freq;
 	int64_t time_nanos, duration_nanos;
+	/* Only these entries of the samples; NULL: all. */
+	const uint32_t *entries;
+	size_t nentries;
 	/* Called now and then while frames are resolved; NULL: nobody watches. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t total);
 	void *ctx;

@@ -6,7 +6,6 @@
 #include <time.h>
 
 enum {
-	DRAIN_NS = 1000000000,
 	SPARE_FDS = 128,	/* for everything but sampled files */
 };
 
@@ -42,6 +41,7 @@ int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct re
 	if (!rec)
 		return err_set(e, -ENOMEM, "out of memory");
 	rec->samples = (struct samples)SAMPLES_INIT;
+	rec->drain_ns = RECORDER_DRAIN_NS;
 	r = files_new(descriptors(), &rec->files);
 	if (r)
 		return err_set(e, r, "out of memory");
@@ -92,9 +92,13 @@ static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *
 {
 	struct recorder *rec = ctx;
 
+	int r = 0;
+
 	for (size_t i = 0; i < nuser; i++)
 		unwinder_used(rec->unwinder, user[i], sample->count);
-	return samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
+	if (rec->tap)
+		r = rec->tap(rec->tap_ctx, sample, user, nuser, kernel, nkernel);
+	return r ? r : samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
 }
 
 static struct sampler_handler handler(struct recorder *rec)
@@ -114,14 +118,14 @@ static void refresh_counters(struct recorder *rec)
 		rec->counters[i] += u->outcomes[i];
 }
 
-static int drain(struct recorder *rec, struct err *e)
+int recorder_drain(struct recorder *rec, struct err *e)
 {
 	struct sampler_handler h = handler(rec);
 	int r = sampler_drain(rec->sampler, &h);
 
 	if (r)
 		return err_set(e, r, "can't read the samples: %s", strerror(-r));
-	rec->next_drain = monotonic_ns() + DRAIN_NS;
+	rec->next_drain = monotonic_ns() + rec->drain_ns;
 	refresh_counters(rec);
 	return 0;
 }
@@ -147,7 +151,7 @@ int recorder_start(struct recorder *rec, struct err *e)
 	rec->cpus = sampler_cpus(rec->sampler);
 	rec->time_nanos = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 	rec->started = monotonic_ns();
-	rec->next_drain = rec->started + DRAIN_NS;
+	rec->next_drain = rec->started + rec->drain_ns;
 	return 0;
 }
 
@@ -169,7 +173,7 @@ int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready,
 	if (p[0].revents || p[1].revents)
 		r = events(rec, &pressure, e);
 	if (!r && (pressure || monotonic_ns() >= rec->next_drain)) {
-		r = drain(rec, e);
+		r = recorder_drain(rec, e);
 		if (!r)
 			r = sampler_refresh_cpus(rec->sampler, e);
 	}
@@ -188,12 +192,20 @@ int recorder_finish(struct recorder *rec, struct err *e)
 	rec->ticks_due = sampler_ticks_due(rec->sampler);
 	r = events(rec, &pressure, e);
 	if (!r)
-		r = drain(rec, e);
+		r = recorder_drain(rec, e);
 	if (r)
 		return r;
 	r = unwinder_finish(rec->unwinder, &h);
 	refresh_counters(rec);
 	return r ? err_set(e, r, "can't finish the stacks: %s", strerror(-r)) : 0;
+}
+
+struct samples recorder_take(struct recorder *rec)
+{
+	struct samples s = rec->samples;
+
+	rec->samples = (struct samples)SAMPLES_INIT;
+	return s;
 }
 
 uint64_t recorder_lost(const struct recorder *rec)

@@ -7,7 +7,7 @@
  *	r = recorder_finish(rec, &e);			// stop and drain the rest
  *	... rec->samples, rec->files, counters ...
  *
- * Drains once a second (so that an interrupted recording has nearly everything) and whenever a
+ * Drains once a second or every rec->drain_ns (so that an interrupted recording has nearly everything) and whenever a
  * region is half full. Opens announced files at once.
  */
 #ifndef WICK_RECORDER_H
@@ -17,6 +17,10 @@
 #include "collect/unwinder.h"
 #include "kernel/sampler.h"
 #include "symbol/files.h"
+
+/* Sees every sample beside rec->samples. A non-zero result ends the drain and is returned. */
+typedef int recorder_tap(void *ctx, const struct wk_sample *sample, const uint64_t *user,
+			 size_t nuser, const uint64_t *kernel, size_t nkernel);
 
 struct recorder {
 	struct sampler *sampler;
@@ -28,9 +32,14 @@ struct recorder {
 	uint64_t counters[WK_OUTCOME_MAX];	/* as of the last drain */
 	uint64_t ticks_due;
 	uint32_t cpus;			/* sampled at the start */
+	recorder_tap *tap;		/* set these two after recorder_new, or leave them zero */
+	void *tap_ctx;
+	uint64_t drain_ns;		/* between drains; RECORDER_DRAIN_NS unless changed */
 	/* private */
 	uint64_t started, next_drain;	/* monotonic ns */
 };
+
+enum { RECORDER_DRAIN_NS = 1000000000 };
 
 /* rows_bytes: limit on unwind tables, 0: the default. */
 int must_check recorder_new(const struct sampler_options *o, uint64_t rows_bytes,
@@ -40,10 +49,15 @@ DEFINE_CLEANUP(recorder, struct recorder *, recorder_free)
 
 int must_check recorder_start(struct recorder *r, struct err *e);
 /* Waits until fd (or -1) is readable or until `until` (monotonic ns; 0: for ever), working meanwhile;
- * returns at least once a second, for whoever shows progress. *ret_ready: fd is readable. */
+ * returns at least once per drain, for whoever shows progress. *ret_ready: fd is readable. */
 int must_check recorder_wait(struct recorder *r, int fd, uint64_t until, bool *ret_ready,
 			     struct err *e);
+/* Drains now: what was sampled until here is in rec->samples. Stacks whose unwind rows are still being
+ * compiled come later. */
+int must_check recorder_drain(struct recorder *r, struct err *e);
 int must_check recorder_finish(struct recorder *r, struct err *e);
+/* Moves the samples out; the recorder starts over with none. The caller owns them. */
+struct samples recorder_take(struct recorder *r);
 
 uint64_t monotonic_ns(void);
 uint64_t recorder_lost(const struct recorder *r);	/* sum of the losses */

@@ -46,7 +46,8 @@ struct sampler {
 	size_t region_bytes, mapped_bytes;
 	uint32_t region_words, ncpus;
 	struct cpu *cpus;
-	uint64_t sampled_ns;	/* of events that are closed */
+	uint64_t sampled_ns;	/* of events of this frequency that are closed */
+	uint64_t due;		/* ticks of earlier frequencies */
 	struct bpf_link *links[3];	/* fork, exec, exit: only with targets */
 	struct tables tables;
 	const struct sampler_handler *handler;	/* during sampler_events */
@@ -459,6 +460,18 @@ int sampler_refresh_cpus(struct sampler *s, struct err *e)
 	return 0;
 }
 
+int sampler_set_frequency(struct sampler *s, uint32_t freq, struct err *e)
+{
+	if (freq == s->o.freq)
+		return 0;
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		close_event(s, &s->cpus[i]);
+	s->due = sampler_ticks_due(s);
+	s->sampled_ns = 0;
+	s->o.freq = freq;
+	return s->started ? sampler_refresh_cpus(s, e) : 0;
+}
+
 int sampler_start(struct sampler *s, struct err *e)
 {
 	int r;
@@ -666,7 +679,7 @@ uint64_t sampler_ticks_due(const struct sampler *s)
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		if (s->cpus[i].fd >= 0)
 			ns += now_ns() - s->cpus[i].since;
-	return s->o.event->clock ? ns / (1000000000 / s->o.freq) : 0;
+	return s->o.event->clock ? s->due + ns / (1000000000 / s->o.freq) : 0;
 }
 
 uint64_t sampler_map_bytes(const struct sampler *s)

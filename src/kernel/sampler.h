@@ -74,6 +74,9 @@ int must_check sampler_add_target(struct sampler *s, uint32_t id, bool inherit, 
 int must_check sampler_start(struct sampler *s, struct err *e);
 /* Follows CPUs that went on- or offline since the last call; cheap enough for once a second. */
 int must_check sampler_refresh_cpus(struct sampler *s, struct err *e);
+/* Another frequency from now on, by new events: a tick's weight is its own event's period, so values
+ * stay right across the change. The windows keep the size that the first frequency gave them. */
+int must_check sampler_set_frequency(struct sampler *s, uint32_t freq, struct err *e);
 void sampler_stop(struct sampler *s);	/* closes the events; in-flight ticks end first */
 
 int sampler_fd(const struct sampler *s);	/* readable when sampler_events() has work */

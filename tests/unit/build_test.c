@@ -66,7 +66,7 @@ static void tear_down(void)
 
 static struct wk_sample of(uint32_t pid, uint32_t tid, const char *comm, uint64_t count)
 {
-	struct wk_sample s = { .count = count, .weight = 1000 * count, .pid = pid, .tid = tid,
+	struct wk_sample s = { .count = count, .weight = 10101010 * count, .pid = pid, .tid = tid,
 			       .user_outcome = WK_USER_ROOT };
 
 	memcpy(s.comm, comm, strnlen(comm, WK_COMM_LEN));
@@ -169,7 +169,24 @@ START_TEST(counted_events)
 	ck_assert_str_eq(profile_str(p, p->period_type.unit), "count");
 	ck_assert_int_eq(p->period, 1);
 	ck_assert_int_eq(profile_values(p, 0)[0], 3);
-	ck_assert_int_eq(profile_values(p, 0)[1], 3000);	/* what the events weigh */
+	ck_assert_int_eq(profile_values(p, 0)[1], 3 * 10101010);	/* what the events weigh */
+}
+END_TEST
+
+START_TEST(some_entries)
+{
+	struct profile *p cleanup(profile_cleanup) = NULL;
+	struct build_options o = { .event = event_clock(), .freq = 99,
+				   .entries = (const uint32_t[]){ 2, 0 }, .nentries = 2 };
+	struct build_stats stats;
+
+	for (uint32_t pid = 1; pid <= 3; pid++)
+		add(of(pid, 0, "a", pid), FRAMES(ANON));
+	ck_assert_int_eq(build_profile(&samples, sym, &o, &p, &stats), 0);
+	ck_assert_uint_eq(profile_sample_count(p), 2);
+	ck_assert_int_eq(profile_values(p, 0)[0], 3);
+	ck_assert_int_eq(profile_values(p, 1)[0], 1);
+	ck_assert_uint_eq(stats.frames, 4);
 }
 END_TEST
 
@@ -506,6 +523,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, clock_profile);
 	tcase_add_test(t, counted_events);
+	tcase_add_test(t, some_entries);
 	tcase_add_test(t, nothing_sampled);
 	tcase_add_test(t, labels);
 	tcase_add_test(t, incarnations_fall_together);
