@@ -267,24 +267,17 @@ static int no_memory(struct err *e)
 static int set_text(const struct option_row *row, void *opts, const char *text, struct err *e)
 {
 	char **string = field(row, opts);
-	struct str_list *list = field(row, opts);
 	char *copy;
 
 	if (!*text)
 		return err_set(e, -EINVAL, "--%s: the value (%s) is empty", row->name, row->arg);
+	if (row->type == OPT_LIST)
+		return str_list_add(field(row, opts), text) ? no_memory(e) : 0;
 	copy = strdup(text);
 	if (!copy)
 		return no_memory(e);
-	if (row->type == OPT_STRING) {
-		free(*string);
-		*string = copy;
-		return 0;
-	}
-	if (array_grow(&list->v, &list->cap, list->n + 1, sizeof(*list->v))) {
-		free(copy);
-		return no_memory(e);
-	}
-	list->v[list->n++] = copy;
+	free(*string);
+	*string = copy;
 	return 0;
 }
 
@@ -344,19 +337,13 @@ int option_set(const struct option_row *row, void *opts, const char *text, struc
 void options_free(const struct option_row *rows, void *opts)
 {
 	const struct option_row *row;
-	struct str_list *list;
-	size_t i;
 
 	for (row = rows; row->type != OPT_END; row++) {
 		if (row->type == OPT_STRING) {
 			free(*(char **)field(row, opts));
 			*(char **)field(row, opts) = NULL;
 		} else if (row->type == OPT_LIST) {
-			list = field(row, opts);
-			for (i = 0; i < list->n; i++)
-				free(list->v[i]);
-			free(list->v);
-			*list = (struct str_list){ 0 };
+			str_list_free(field(row, opts));
 		} else if (row->type == OPT_U32_LIST) {
 			free(((struct u32_list *)field(row, opts))->v);
 			*(struct u32_list *)field(row, opts) = (struct u32_list){ 0 };

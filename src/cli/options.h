@@ -25,7 +25,7 @@
 #ifndef WICK_OPTIONS_H
 #define WICK_OPTIONS_H
 
-#include "base/base.h"
+#include "base/list.h"
 
 enum opt_type {
 	OPT_END,
@@ -38,16 +38,6 @@ enum opt_type {
 	OPT_CHOICE,	/* uint32_t index into choices */
 	OPT_LIST,	/* struct str_list, repeatable */
 	OPT_U32_LIST,	/* struct u32_list, comma-separated and repeatable, each min..max */
-};
-
-struct str_list {
-	char **v;
-	size_t n, cap;
-};
-
-struct u32_list {
-	uint32_t *v;
-	size_t n, cap;
 };
 
 struct option_row {
