@@ -1,0 +1,64 @@
+/* probe.c - see probe.h. */
+#include "agent/probe.h"
+
+#include <pthread.h>
+#include "collect/build.h"
+
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+
+static int build(const struct probe_options *o, const struct recorder *rec, struct profile **ret)
+{
+	struct symbolizer *sym cleanup(symbolizer_cleanup) = NULL;
+	uint32_t total = samples_entries(&rec->samples);
+	cleanup(freep_cleanup) uint32_t *entries = calloc((size_t)total + 1, sizeof(*entries));
+	struct build_options bo = {
+		.event = sampler_event(rec->sampler),
+		.freq = o->sampler.freq,
+		.time_nanos = rec->time_nanos,
+		.duration_nanos = rec->duration_nanos,
+		.entries = entries,
+	};
+	struct build_stats stats;
+	int r = entries ? symbolizer_new(&o->symbols, rec->files, &sym) : -ENOMEM;
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < total; i++)
+		if (!o->wanted || o->wanted(o->wanted_ctx, samples_key(&rec->samples, i)))
+			entries[bo.nentries++] = i;
+	return build_profile(&rec->samples, sym, &bo, ret, &stats);
+}
+
+static int record(const struct probe_options *o, struct recorder *rec, struct err *e)
+{
+	int r = recorder_start(rec, e);
+	uint64_t until = monotonic_ns() + o->duration_ns;
+	bool ignored;
+
+	while (!r && monotonic_ns() < until) {
+		r = recorder_wait(rec, -1, until, &ignored, e);
+		if (!r && o->gone && o->gone(o->gone_ctx))
+			r = err_set(e, -ECANCELED, "the caller has gone");
+	}
+	return r ? r : recorder_finish(rec, e);
+}
+
+int probe_run(const struct probe_options *o, struct profile **ret, struct err *e)
+{
+	struct recorder *rec = NULL;
+	int r;
+
+	if (pthread_mutex_trylock(&running))
+		return err_set(e, -EBUSY, "another profile by an event of its own is being made");
+	r = recorder_new(&o->sampler, o->rows_bytes, &rec, e);
+	if (!r)
+		r = record(o, rec, e);
+	if (!r) {
+		r = build(o, rec, ret);
+		if (r)
+			err_set(e, r, "can't make the profile: %s", strerror(-r));
+	}
+	recorder_free(rec);
+	pthread_mutex_unlock(&running);
+	return r;
+}
