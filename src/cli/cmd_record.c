@@ -9,6 +9,7 @@
 #include "cli/summary.h"
 #include "collect/build.h"
 #include "collect/recorder.h"
+#include "collect/setup.h"
 #include "net/push.h"
 #include "proc/cgroup.h"
 #include "proc/child.h"
@@ -211,27 +212,6 @@ static int check_processes(const struct options *o, struct err *e)
 
 /* ---- before the start ---- */
 
-static bool find_range(const struct kallsyms *k, const char *start, const char *end,
-		       struct wk_range *ret)
-{
-	uint64_t a, b;
-
-	if (!kallsyms_find(k, start, &a) || !kallsyms_find(k, end, &b))
-		return false;
-	ret->start = a;
-	ret->end = b;
-	return true;
-}
-
-static int load_kallsyms(struct kallsyms **ret)
-{
-	static const char *const marks[] = { "__irqentry_text_start", "__irqentry_text_end",
-					     "__softirqentry_text_start", "__softirqentry_text_end",
-					     NULL };
-
-	return kallsyms_load("/proc/kallsyms", marks, ret, NULL);
-}
-
 static int select_cgroup(struct record *r, struct sampler_options *so, struct err *e)
 {
 	const struct options *o = r->o;
@@ -269,23 +249,13 @@ static int prepare(struct record *r, struct err *e)
 		.window_bytes = o->window_bytes,
 		.max_files = o->max_files,
 	};
-	struct host h;
-	int ret = host_read("", &h);
+	int ret = check_processes(o, e);
 
-	if (!ret && host_kernel_is_bad(&h) && !o->unsafe_kernel)
-		return err_set(e, -ENOTSUP, "kernel %s can freeze when user stacks are sampled; update "
-					    "it, or take the risk with --unsafe-kernel", h.release);
-	ret = check_processes(o, e);
 	if (!ret)
 		ret = select_cgroup(r, &so, e);
-	if (ret)
-		return ret;
-	if (!load_kallsyms(&r->kallsyms)) {
-		find_range(r->kallsyms, "__irqentry_text_start", "__irqentry_text_end", &so.irq_text);
-		find_range(r->kallsyms, "__softirqentry_text_start", "__softirqentry_text_end",
-			   &so.softirq_text);
-	}
-	return recorder_new(&so, o->unwind_bytes, &r->rec, e);
+	if (!ret)
+		ret = setup_kernel(o->unsafe_kernel, &so, &r->kallsyms, e);
+	return ret ? ret : recorder_new(&so, o->unwind_bytes, &r->rec, e);
 }
 
 static int open_signals(struct record *r, struct err *e)
@@ -410,7 +380,7 @@ static void refresh_kallsyms(struct record *r)
 				break;	/* kernel frames come first */
 			if (kallsyms_lookup(r->kallsyms, frame, &sym))
 				continue;
-			if (!load_kallsyms(&fresh)) {
+			if (!setup_kallsyms(&fresh)) {
 				kallsyms_free(r->kallsyms);
 				r->kallsyms = fresh;
 			}

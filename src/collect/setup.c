@@ -1,0 +1,42 @@
+/* setup.c - see setup.h. */
+#include "collect/setup.h"
+
+#include "proc/host.h"
+
+static void find_range(const struct kallsyms *k, const char *start, const char *end,
+		       struct wk_range *ret)
+{
+	uint64_t a, b;
+
+	if (!kallsyms_find(k, start, &a) || !kallsyms_find(k, end, &b))
+		return;
+	ret->start = a;
+	ret->end = b;
+}
+
+int setup_kallsyms(struct kallsyms **ret)
+{
+	static const char *const marks[] = { "__irqentry_text_start", "__irqentry_text_end",
+					     "__softirqentry_text_start", "__softirqentry_text_end",
+					     NULL };
+
+	return kallsyms_load("/proc/kallsyms", marks, ret, NULL);
+}
+
+int setup_kernel(bool unsafe_kernel, struct sampler_options *so, struct kallsyms **ret,
+		 struct err *e)
+{
+	struct kallsyms *k = NULL;
+	struct host h;
+
+	if (!host_read("", &h) && host_kernel_is_bad(&h) && !unsafe_kernel)
+		return err_set(e, -ENOTSUP, "kernel %s can freeze when user stacks are sampled; update "
+					    "it, or take the risk with --unsafe-kernel", h.release);
+	if (!setup_kallsyms(&k)) {
+		find_range(k, "__irqentry_text_start", "__irqentry_text_end", &so->irq_text);
+		find_range(k, "__softirqentry_text_start", "__softirqentry_text_end",
+			   &so->softirq_text);
+	}
+	*ret = k;
+	return 0;
+}

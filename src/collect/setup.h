@@ -1,0 +1,22 @@
+/* setup.h - what every sampling of this machine needs first: a kernel that can, its symbols, its cgroups.
+ *
+ *	struct sampler_options so = { .event = ..., .freq = ... };
+ *	r = setup_kernel(unsafe, &so, &kallsyms, &e);
+ *
+ * Refuses kernels that can freeze (DESIGN), unless told otherwise. Kernel symbols that can't be read
+ * are no failure: names are missing then, and idle ticks can't be told from interrupts.
+ */
+#ifndef WICK_SETUP_H
+#define WICK_SETUP_H
+
+#include "kernel/sampler.h"
+#include "symbol/kallsyms.h"
+
+/* Fills so->irq_text and so->softirq_text. *ret is NULL when names are unreadable; the caller frees it.
+ * 0; -ENOTSUP with a sentence; -errno of reading the host. */
+int must_check setup_kernel(bool unsafe_kernel, struct sampler_options *so, struct kallsyms **ret,
+			    struct err *e);
+/* The kernel's symbols as of now, with the marks that setup_kernel() needs. */
+int must_check setup_kallsyms(struct kallsyms **ret);
+
+#endif
