@@ -75,8 +75,10 @@ static int on_file(void *ctx, const struct wk_file_event *event)
 	int r = files_announce(rec->files, event, &f);
 
 	/* Perhaps the next process that runs it lives long enough. */
-	if (!r && f->fd < 0 && f->open_error != -EMFILE)
+	if (!r && f->open_error && f->open_error != -EMFILE) {
 		sampler_forget_file(rec->sampler, &event->key);
+		files_forgotten(rec->files, event->id);
+	}
 	return r ? r : unwinder_file(rec->unwinder, event->id);
 }
 
@@ -87,6 +89,14 @@ static int on_capture(void *ctx, const struct wk_capture *c, size_t size)
 	return unwinder_capture(rec->unwinder, c, size);
 }
 
+static void touch(void *ctx, uint64_t frame)
+{
+	struct recorder *rec = ctx;
+
+	if (!WK_FRAME_IS_KERNEL(frame) && WK_FRAME_TAG(frame) == WK_FRAME_FILE)
+		files_touch(rec->files, WK_FRAME_FILE_ID(frame));
+}
+
 static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
 		     const uint64_t *kernel, size_t nkernel)
 {
@@ -94,8 +104,10 @@ static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *
 
 	int r = 0;
 
-	for (size_t i = 0; i < nuser; i++)
+	for (size_t i = 0; i < nuser; i++) {
 		unwinder_used(rec->unwinder, user[i], sample->count);
+		touch(rec, user[i]);
+	}
 	if (rec->tap)
 		r = rec->tap(rec->tap_ctx, sample, user, nuser, kernel, nkernel);
 	return r ? r : samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
@@ -205,7 +217,34 @@ struct samples recorder_take(struct recorder *rec)
 	struct samples s = rec->samples;
 
 	rec->samples = (struct samples)SAMPLES_INIT;
+	s.epoch = files_next_epoch(rec->files);
 	return s;
+}
+
+static bool file_leave(void *ctx, uint32_t id, const struct wk_file_key *key)
+{
+	struct recorder *rec = ctx;
+
+	if (!unwinder_may_forget(rec->unwinder, id))
+		return false;
+	sampler_evict_file(rec->sampler, key, id);
+	unwinder_forget(rec->unwinder, id);
+	return true;
+}
+
+static void file_release(void *ctx, uint32_t id)
+{
+	struct recorder *rec = ctx;
+
+	sampler_release_id(rec->sampler, id);
+}
+
+uint32_t recorder_evict(struct recorder *rec, uint64_t before)
+{
+	struct files_evictor how = { .ctx = rec, .leave = file_leave, .release = file_release };
+
+	unwinder_waiting(rec->unwinder, touch, rec);
+	return files_evict(rec->files, before, &how);
 }
 
 uint64_t recorder_lost(const struct recorder *rec)

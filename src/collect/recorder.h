@@ -56,8 +56,12 @@ int must_check recorder_wait(struct recorder *r, int fd, uint64_t until, bool *r
  * compiled come later. */
 int must_check recorder_drain(struct recorder *r, struct err *e);
 int must_check recorder_finish(struct recorder *r, struct err *e);
-/* Moves the samples out; the recorder starts over with none. The caller owns them. */
+/* Moves the samples out; the recorder starts over with none. The caller owns them. Their epoch ends. */
 struct samples recorder_take(struct recorder *r);
+/* Forgets files that were last sampled before an epoch, here and in BPF; their ids come back. No
+ * samples of an earlier epoch may be waiting to become a profile. Returns the number of ids that came
+ * back. Once a window is often enough. */
+uint32_t recorder_evict(struct recorder *r, uint64_t before);
 
 uint64_t monotonic_ns(void);
 uint64_t recorder_lost(const struct recorder *r);	/* sum of the losses */

@@ -34,6 +34,7 @@ struct samples {
 	size_t joined_cap;
 	uint64_t count;			/* samples in all */
 	uint64_t with_user, rooted;	/* those with a user half; those of them that reached its root */
+	uint64_t epoch;			/* in which their files were last used (files.h); by recorder_take */
 };
 
 #define SAMPLES_INIT { .keys = MAP_INIT(sizeof(struct samples_key)), .stacks = STRTAB_INIT }

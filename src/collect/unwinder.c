@@ -23,7 +23,7 @@ struct waiting {
 
 struct unwinder {
 	struct sampler *sampler;
-	const struct files *files;
+	struct files *files;
 	struct compiler *compiler;
 	uint64_t rows_bytes, waiting_bytes, round;
 	struct file_use *use;	/* by file id */
@@ -71,7 +71,7 @@ static uint64_t default_bytes(void)
 	return MIN(MAX(memory / UNWINDER_ROWS_SHARE, UNWINDER_ROWS_MIN), UNWINDER_ROWS_MAX);
 }
 
-int unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
+int unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes,
 		 struct unwinder **ret)
 {
 	cleanup(unwinder_cleanup) struct unwinder *u = calloc(1, sizeof(*u));
@@ -120,16 +120,28 @@ static int set_none(struct unwinder *u, uint32_t id)
 
 int unwinder_file(struct unwinder *u, uint32_t id)
 {
-	const struct file *f = files_get(u->files, id);
+	cleanup(fd_cleanup) int fd = -1;
 	int r = know(u, id);
 
 	if (r)
 		return r;
 	u->use[id].last_used = u->round;
-	if (!f || f->fd < 0 || compiler_submit(u->compiler, id, f->fd))
+	fd = files_open(u->files, id);
+	if (fd < 0 || compiler_submit(u->compiler, id, fd))
 		return set_none(u, id);
 	u->use[id].state = FILE_COMPILING;
 	return 0;
+}
+
+bool unwinder_may_forget(const struct unwinder *u, uint32_t id)
+{
+	return id >= u->use_cap || u->use[id].state != FILE_COMPILING;
+}
+
+void unwinder_forget(struct unwinder *u, uint32_t id)
+{
+	if (id < u->use_cap)
+		u->use[id] = (struct file_use){ .state = FILE_UNKNOWN };
 }
 
 /* Makes room for `bytes`; false if that can't be done. */
@@ -271,6 +283,18 @@ void unwinder_used(struct unwinder *u, uint64_t frame, uint64_t count)
 	u->use[id].last_used = u->round;
 	if (u->use[id].state == FILE_COMPILING)
 		compiler_want(u->compiler, id, count);
+}
+
+void unwinder_waiting(const struct unwinder *u, void (*frame)(void *ctx, uint64_t frame), void *ctx)
+{
+	for (size_t i = 0; i < u->nwaiting; i++) {
+		const struct wk_capture *c = u->waiting[i].capture;
+
+		for (size_t n = 0; n < c->nr_user; n++)
+			frame(ctx, c->user[n]);
+		for (size_t n = 0; n < c->nr_vmas; n++)
+			frame(ctx, c->vmas[n].frame);
+	}
 }
 
 int unwinder_fd(const struct unwinder *u)

@@ -38,7 +38,7 @@ struct unwinder_stats {
 };
 
 /* rows_bytes: 0 for the default. */
-int must_check unwinder_new(struct sampler *s, const struct files *files, uint64_t rows_bytes,
+int must_check unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes,
 			    struct unwinder **ret);
 void unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(unwinder, struct unwinder *, unwinder_free)
@@ -46,6 +46,11 @@ DEFINE_CLEANUP(unwinder, struct unwinder *, unwinder_free)
 int must_check unwinder_file(struct unwinder *u, uint32_t id);
 int must_check unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size);
 void unwinder_used(struct unwinder *u, uint64_t frame, uint64_t count);
+/* The file goes: BPF no longer knows it. False while its rows are being compiled: not yet. */
+bool unwinder_may_forget(const struct unwinder *u, uint32_t id);
+void unwinder_forget(struct unwinder *u, uint32_t id);
+/* Calls back for each frame and mapping of the stacks that wait. */
+void unwinder_waiting(const struct unwinder *u, void (*frame)(void *ctx, uint64_t frame), void *ctx);
 int unwinder_fd(const struct unwinder *u);
 /* h->sample gets the stacks that are complete. */
 int must_check unwinder_work(struct unwinder *u, const struct sampler_handler *h);

@@ -617,6 +617,22 @@ void sampler_forget_file(struct sampler *s, const struct wk_file_key *key)
 	(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.files), key);
 }
 
+void sampler_evict_file(struct sampler *s, const struct wk_file_key *key, uint32_t id)
+{
+	int map = bpf_map__fd(s->skel->maps.files);
+	struct wk_file known;
+
+	if (!bpf_map_lookup_elem(map, key, &known) && known.id == id)
+		(void)bpf_map_delete_elem(map, key);
+	tables_drop(&s->tables, id);
+}
+
+void sampler_release_id(struct sampler *s, uint32_t id)
+{
+	/* The queue has room for every id there is. */
+	(void)bpf_map_update_elem(bpf_map__fd(s->skel->maps.free_ids), NULL, &id, BPF_ANY);
+}
+
 /* ---- unwind rows ---- */
 
 static int set_file(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f)

@@ -86,6 +86,10 @@ int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h)
 
 /* Lets BPF announce the file again at its next sight, with a new id (it could not be opened). */
 void sampler_forget_file(struct sampler *s, const struct wk_file_key *key);
+/* The same for a file that goes for good, if the key still has this id. Samples on their way may have the
+ * id; when the caller knows of no more, it gives the id back for another file. */
+void sampler_evict_file(struct sampler *s, const struct wk_file_key *key, uint32_t id);
+void sampler_release_id(struct sampler *s, uint32_t id);
 
 /* Gives BPF the unwind rows of a file (words as wick_rows.h lays them out; copied), or says that it
  * has none (words NULL): frame pointers then. At once in force. f->id and f->table are the caller's;

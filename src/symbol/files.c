@@ -1,22 +1,37 @@
-/* files.c - see files.h. */
+/* files.c - see files.h. The lock guards the table and the descriptors; files are opened outside of
+ * it. What only the sampling thread writes, it reads without. */
 #include "symbol/files.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
+#include <pthread.h>
 
-#include "base/buf.h"
-#include "proc/host.h"
+#include "symbol/fileopen.h"
 
-#define BTRFS_MAGIC	0x9123683e	/* linux/magic.h */
-#define OVERLAYFS_MAGIC 0x794c7630
+enum entry_state {
+	ENTRY_HERE,		/* BPF knows it */
+	ENTRY_LEAVING,		/* BPF doesn't; samples on their way may */
+};
+
+struct entry {
+	struct file f;		/* first: files_get hands it out */
+	enum entry_state state;
+	uint64_t last_used;	/* epoch of the last sample, or of the announcement */
+	uint64_t left;		/* epoch in which it was taken away from BPF */
+	/* to open it again: where it was mapped, and its path within its file system */
+	uint64_t vm_start, vm_end;
+	uint32_t pid, tid;
+	char *names;		/* as in wk_file_event.path */
+	uint32_t names_len;
+};
 
 struct files {
-	struct file **by_id;
+	pthread_mutex_t lock;
+	struct entry **by_id;
 	size_t cap;
-	uint32_t count, unopened, fds, max_fds;
+	uint64_t epoch;
+	uint32_t max_fds;
+	struct files_stats stats;
 };
 
 int files_new(uint32_t max_fds, struct files **ret)
@@ -25,272 +40,318 @@ int files_new(uint32_t max_fds, struct files **ret)
 
 	if (!f)
 		return -ENOMEM;
+	pthread_mutex_init(&f->lock, NULL);
 	f->max_fds = max_fds;
+	f->epoch = 1;
 	*ret = f;
 	return 0;
 }
 
-static void file_free(struct file *f)
+static void entry_free(struct entry *e)
 {
-	if (!f)
+	if (!e)
 		return;
-	if (f->fd >= 0)
-		close(f->fd);
-	free(f->path);
-	free(f);
+	if (e->f.fd >= 0)
+		close(e->f.fd);
+	free(e->f.path);
+	free(e->names);
+	free(e);
 }
+
+DEFINE_CLEANUP(entry, struct entry *, entry_free)
 
 void files_free(struct files *f)
 {
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->cap; i++)
-		file_free(f->by_id[i]);
+		entry_free(f->by_id[i]);
 	free(f->by_id);
+	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
 
-/* ---- identity ---- */
-
-/* The kernel's own dev_t (major << 20 | minor) from the one of stat(2). */
-static uint32_t kernel_dev(dev_t dev)
+static struct entry *get(const struct files *f, uint32_t id)
 {
-	return major(dev) << 20 | minor(dev);
+	return id < f->cap ? f->by_id[id] : NULL;
 }
 
-static bool same_inode(const struct wk_file_key *key, const struct stat *st)
+static uint64_t entry_bytes(const struct entry *e)
 {
-	return st->st_ino == key->ino && kernel_dev(st->st_dev) == key->dev;
+	return sizeof(*e) + strlen(e->f.path) + 1 + e->names_len;
 }
 
-static bool is_same_file(const struct wk_file_key *key, int fd, const struct stat *st)
+/* ---- opening ---- */
+
+static int remember(struct entry *e, const struct wk_file_event *event)
 {
-	uint64_t mtime = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
-	struct statfs fs;
+	uint32_t n = MIN(event->path_len, (uint32_t)WK_PATH_BYTES);
 
-	if (mtime != key->mtime_ns)
-		return false;
-	if (same_inode(key, st))
-		return true;
-	return !fstatfs(fd, &fs) && ((unsigned long)fs.f_type == OVERLAYFS_MAGIC ||
-				     (unsigned long)fs.f_type == BTRFS_MAGIC);
-}
-
-/* Opens path for reading if it is the key's file. O_PATH first: opening a FIFO or a device for
- * real would have effects, and only the descriptor at hand is then re-opened. */
-static int open_if_same(const char *path, int flags, const struct wk_file_key *key)
-{
-	cleanup(fd_cleanup) int probe = open(path, O_PATH | O_CLOEXEC | flags);
-	char self[64];
-	struct stat st;
-	int fd;
-
-	if (probe < 0)
-		return -errno;
-	if (fstat(probe, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (!is_same_file(key, probe, &st))
-		return -ESTALE;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", probe);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
-
-/* ---- the ways in ---- */
-
-static int open_mapping(const struct wk_file_event *e, char *link, size_t size)
-{
-	uint32_t ids[] = { e->pid, e->tid };	/* a main thread that has exited has no map_files */
-	char path[128];
-	int fd = -ESRCH;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ids) && fd < 0; i++) {
-		ssize_t n;
-
-		if (!ids[i] || (i && ids[i] == ids[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ids[i], e->vm_start,
-			 e->vm_end);
-		n = readlink(path, link, size - 1);
-		fd = open_if_same(path, 0, &e->key);
-		if (n > 0)
-			link[n] = '\0';
-	}
-	return fd;
-}
-
-/* The path within its file system, from the names that BPF sent leaf first. */
-static void event_path(const struct wk_file_event *e, char *out, size_t size)
-{
-	size_t end = MIN((size_t)e->path_len, (size_t)WK_PATH_BYTES), n = 0;
-
-	out[0] = '\0';
-	while (end > 0) {
-		size_t start = end - 1;		/* at the NUL of the last name */
-
-		while (start > 0 && e->path[start - 1])
-			start--;
-		n += (size_t)snprintf(out + n, size - n, "/%.*s", (int)(end - 1 - start),
-				      e->path + start);
-		if (n >= size)
-			break;
-		end = start;
-	}
-}
-
-/* Octal escapes of /proc/self/mountinfo (proc(5)): space, tab, newline, backslash. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		unsigned int c;
-
-		if (*s == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
-			*to++ = (char)c;
-			s += strnlen(s + 1, 3);
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
-
-/* Tries the file beneath one mount, given its line of mountinfo. */
-static int open_in_mount(char *line, const struct wk_file_event *e, const char *path,
-			 char *found, size_t size)
-{
-	char root[PATH_MAX], at[PATH_MAX];	/* "%4095s" below */
-	unsigned int maj, min;
-	size_t n;
-
-	if (sscanf(line, "%*u %*u %u:%u %4095s %4095s", &maj, &min, root, at) != 4 ||
-	    (maj << 20 | min) != e->key.dev)
-		return -ENOENT;
-	unescape(root);
-	unescape(at);
-	n = strcmp(root, "/") ? strlen(root) : 0;
-	if (strncmp(path, root, n) || (n && path[n] != '/'))
-		return -ENOENT;
-	if ((size_t)snprintf(found, size, "%s%s", strcmp(at, "/") ? at : "", path + n) >= size)
-		return -ENAMETOOLONG;
-	return open_if_same(found, O_NOFOLLOW, &e->key);
-}
-
-static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
-{
-	cleanup(buf_cleanup) struct buf mounts = BUF_INIT(16 << 20);
-	char path[WK_PATH_BYTES + 1], *save = NULL;
-	int fd = -ENOENT;
-
-	event_path(e, path, sizeof(path));
-	if (!path[0] || host_read_file("", "/proc/self/mountinfo", &mounts))
-		return -ENOENT;
-	for (char *line = strtok_r(mounts.data, "\n", &save); line && fd < 0;
-	     line = strtok_r(NULL, "\n", &save))
-		fd = open_in_mount(line, e, path, found, size);
-	return fd;
-}
-
-static void describe(struct file *f, char *link)
-{
-	static const char deleted[] = " (deleted)";
-	size_t n = strlen(link), d = sizeof(deleted) - 1;
-	struct stat st;
-
-	if (n > d && !strcmp(link + n - d, deleted)) {
-		link[n - d] = '\0';
-		f->deleted = true;
-	}
-	f->path = strdup(link);
-	f->on_host = f->path && !f->deleted && !lstat(f->path, &st) && same_inode(&f->key, &st);
-}
-
-static struct file *open_file(struct files *fs, const struct wk_file_event *e)
-{
-	struct file *f = calloc(1, sizeof(*f));
-	char link[PATH_MAX] = "", found[PATH_MAX] = "";
-
-	if (!f)
-		return NULL;
-	f->key = e->key;
-	if (fs->fds >= fs->max_fds) {
-		f->fd = -1;
-		f->open_error = -EMFILE;
-		event_path(e, link, sizeof(link));
-	} else {
-		f->fd = open_mapping(e, link, sizeof(link));
-		if (f->fd < 0) {
-			f->open_error = f->fd;
-			f->fd = open_by_path(e, found, sizeof(found));
-			snprintf(link, sizeof(link), "%s", f->fd >= 0 ? found : "");
-		}
-		if (f->fd < 0)
-			f->fd = -1;
-		else
-			f->open_error = 0;
-		if (!link[0])
-			event_path(e, link, sizeof(link));
-	}
-	describe(f, link[0] ? link : (char[]){ "[unknown]" });
-	if (!f->path) {
-		file_free(f);
-		return NULL;
-	}
-	return f;
-}
-
-/* An id was given back because the ring was full, and now has another file. */
-static void forget(struct files *fs, uint32_t id)
-{
-	struct file *f = fs->by_id[id];
-
-	if (!f)
-		return;
-	fs->count--;
-	fs->fds -= f->fd >= 0;
-	fs->unopened -= f->fd < 0;
-	file_free(f);
-	fs->by_id[id] = NULL;
-}
-
-int files_announce(struct files *fs, const struct wk_file_event *e, const struct file **ret)
-{
-	size_t old = fs->cap;
-	struct file *f;
-	int r;
-
-	if (e->id < WK_FILE_FIRST || e->id > WK_FILE_ID_MAX)
-		return -EINVAL;
-	r = array_grow(&fs->by_id, &fs->cap, (size_t)e->id + 1, sizeof(struct file *));
-	if (r)
-		return r;
-	memset(fs->by_id + old, 0, (fs->cap - old) * sizeof(struct file *));
-	forget(fs, e->id);	/* first: its descriptor may be the last one allowed */
-	f = open_file(fs, e);
-	if (!f)
+	e->vm_start = event->vm_start;
+	e->vm_end = event->vm_end;
+	e->pid = event->pid;
+	e->tid = event->tid;
+	e->names_len = n;
+	e->names = malloc(n + 1);
+	if (!e->names)
 		return -ENOMEM;
-	fs->by_id[e->id] = f;
-	fs->count++;
-	fs->fds += f->fd >= 0;
-	fs->unopened += f->fd < 0;
-	*ret = f;
+	memcpy(e->names, event->path, n);
 	return 0;
 }
 
-const struct file *files_get(const struct files *fs, uint32_t id)
+/* The announcement once more, as far as fileopen() needs it. */
+static void recall(const struct entry *e, struct wk_file_event *ret)
 {
-	return id < fs->cap ? fs->by_id[id] : NULL;
+	memset(ret, 0, sizeof(*ret));
+	ret->key = e->f.key;
+	ret->vm_start = e->vm_start;
+	ret->vm_end = e->vm_end;
+	ret->pid = e->pid;
+	ret->tid = e->tid;
+	ret->path_len = e->names_len;
+	memcpy(ret->path, e->names, e->names_len);
 }
 
-uint32_t files_count(const struct files *fs)
+static int open_entry(const struct wk_file_event *event, struct entry **ret)
 {
-	return fs->count;
+	struct entry *e cleanup(entry_cleanup) = calloc(1, sizeof(*e));
+	char path[PATH_MAX];
+	struct stat st, there;
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->f.key = event->key;
+	e->f.fd = fileopen(event, path, sizeof(path));
+	if (e->f.fd < 0) {
+		e->f.open_error = e->f.fd;
+		e->f.fd = -1;
+	}
+	e->f.deleted = fileopen_deleted(event, e->f.fd >= 0 && !fstat(e->f.fd, &st) ? &st : NULL,
+					path);
+	e->f.on_host = !e->f.deleted && !lstat(path, &there) &&
+		       fileopen_same_inode(&event->key, &there);
+	e->f.path = strdup(path[0] ? path : "[unknown]");
+	r = e->f.path ? remember(e, event) : -ENOMEM;
+	if (!r)
+		*ret = take(e);
+	return r;
 }
 
-uint32_t files_unopened(const struct files *fs)
+/* The open file to close for another: not used for longest, first among those whose path leads to
+ * them still. The lock is held. */
+static struct entry *least_needed(const struct files *f)
 {
-	return fs->unopened;
+	struct entry *best = NULL;
+
+	for (size_t i = 0; i < f->cap; i++) {
+		struct entry *e = f->by_id[i];
+
+		if (!e || e->f.fd < 0)
+			continue;
+		if (!best || (e->f.on_host && !best->f.on_host) ||
+		    (e->f.on_host == best->f.on_host && e->last_used < best->last_used))
+			best = e;
+	}
+	return best;
+}
+
+static void close_fd(struct files *f, struct entry *e)
+{
+	close(e->f.fd);
+	e->f.fd = -1;
+	f->stats.fds--;
+}
+
+static void make_room(struct files *f)
+{
+	while (f->stats.fds >= MAX(f->max_fds, 1u)) {
+		close_fd(f, least_needed(f));
+		f->stats.closed++;
+	}
+}
+
+/* ---- the table ---- */
+
+/* The lock is held. */
+static void remove_entry(struct files *f, uint32_t id)
+{
+	struct entry *e = get(f, id);
+
+	if (!e)
+		return;
+	f->stats.known--;
+	f->stats.fds -= e->f.fd >= 0;
+	f->stats.unopened -= e->f.open_error != 0;
+	f->stats.bytes -= entry_bytes(e);
+	f->by_id[id] = NULL;
+	entry_free(e);
+}
+
+int files_announce(struct files *f, const struct wk_file_event *event, const struct file **ret)
+{
+	struct entry *e = NULL;
+	size_t old;
+	int r;
+
+	if (event->id < WK_FILE_FIRST || event->id > WK_FILE_ID_MAX)
+		return -EINVAL;
+	r = open_entry(event, &e);
+	if (r)
+		return r;
+	pthread_mutex_lock(&f->lock);
+	old = f->cap;
+	r = array_grow(&f->by_id, &f->cap, (size_t)event->id + 1, sizeof(*f->by_id));
+	if (!r) {
+		memset(f->by_id + old, 0, (f->cap - old) * sizeof(*f->by_id));
+		remove_entry(f, event->id);	/* given back because the ring was full */
+		if (e->f.fd >= 0)
+			make_room(f);
+		e->last_used = f->epoch;
+		f->by_id[event->id] = e;
+		f->stats.known++;
+		f->stats.fds += e->f.fd >= 0;
+		f->stats.unopened += e->f.open_error != 0;
+		f->stats.bytes += entry_bytes(e);
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (r) {
+		entry_free(e);
+		return r;
+	}
+	*ret = &e->f;
+	return 0;
+}
+
+void files_touch(struct files *f, uint32_t id)
+{
+	struct entry *e = get(f, id);
+
+	if (e)
+		e->last_used = f->epoch;
+}
+
+static void leave(struct files *f, struct entry *e)
+{
+	e->state = ENTRY_LEAVING;
+	e->left = f->epoch;
+}
+
+void files_forgotten(struct files *f, uint32_t id)
+{
+	struct entry *e = get(f, id);
+
+	if (e)
+		leave(f, e);
+}
+
+uint64_t files_next_epoch(struct files *f)
+{
+	return f->epoch++;
+}
+
+uint64_t files_epoch(const struct files *f)
+{
+	return f->epoch;
+}
+
+/* BPF may have been storing a frame while the file was taken away: that is drained in the epoch of the
+ * leave or in the next one. */
+static bool is_unreferenced(const struct entry *e, uint64_t before)
+{
+	return e->state == ENTRY_LEAVING && e->last_used < before && e->left + 1 < before;
+}
+
+uint32_t files_evict(struct files *f, uint64_t before, const struct files_evictor *how)
+{
+	uint32_t released = 0;
+
+	for (size_t id = WK_FILE_FIRST; id < f->cap; id++) {
+		struct entry *e = f->by_id[id];
+
+		if (!e || e->last_used >= before)
+			continue;
+		if (is_unreferenced(e, before)) {
+			pthread_mutex_lock(&f->lock);
+			remove_entry(f, (uint32_t)id);
+			f->stats.evicted++;
+			pthread_mutex_unlock(&f->lock);
+			how->release(how->ctx, (uint32_t)id);
+			released++;
+		} else if (e->state == ENTRY_HERE &&
+			   how->leave(how->ctx, (uint32_t)id, &e->f.key)) {
+			leave(f, e);
+		}
+	}
+	return released;
+}
+
+void files_close_idle(struct files *f, uint64_t before)
+{
+	pthread_mutex_lock(&f->lock);
+	for (size_t id = WK_FILE_FIRST; id < f->cap; id++) {
+		struct entry *e = f->by_id[id];
+
+		if (e && e->f.fd >= 0 && e->last_used < before)
+			close_fd(f, e);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* ---- for any thread ---- */
+
+const struct file *files_get(const struct files *f, uint32_t id)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&f->lock;	/* guards, and isn't part of, the value */
+	const struct entry *e;
+
+	pthread_mutex_lock(lock);
+	e = get(f, id);
+	pthread_mutex_unlock(lock);
+	return e ? &e->f : NULL;
+}
+
+int files_open(struct files *f, uint32_t id)
+{
+	struct wk_file_event event;
+	char path[PATH_MAX];
+	struct entry *e;
+	int r = 0;
+
+	pthread_mutex_lock(&f->lock);
+	e = get(f, id);
+	if (!e) {
+		r = -ENOENT;
+	} else if (e->f.open_error) {
+		r = e->f.open_error;
+	} else if (e->f.fd >= 0) {
+		r = fcntl(e->f.fd, F_DUPFD_CLOEXEC, 3);
+		r = r < 0 ? -errno : r;
+	} else {
+		recall(e, &event);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return r ? r : fileopen(&event, path, sizeof(path));
+}
+
+struct files_stats files_stats(const struct files *f)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&f->lock;
+	struct files_stats s;
+
+	pthread_mutex_lock(lock);
+	s = f->stats;
+	s.bytes += f->cap * sizeof(*f->by_id);
+	pthread_mutex_unlock(lock);
+	return s;
+}
+
+uint32_t files_count(const struct files *f)
+{
+	return files_stats(f).known;
+}
+
+uint32_t files_unopened(const struct files *f)
+{
+	return files_stats(f).unopened;
 }

@@ -3,7 +3,9 @@
  * there are none; each test runs in a process of its own (Check forks), with its own mounts. */
 #include <check.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -103,6 +105,17 @@ static void ck_unopened(const struct file *f, int error)
 {
 	ck_assert_int_eq(f->fd, -1);
 	ck_assert_int_eq(f->open_error, error);
+}
+
+/* The id's file, opened once more, is the one that was announced. */
+static void ck_reopens(struct files *f, uint32_t id, const struct wk_file_event *e)
+{
+	cleanup(fd_cleanup) int fd = files_open(f, id);
+	struct stat st;
+
+	ck_assert_msg(fd >= 0, "%s", strerror(-fd));
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_ino, e->key.ino);
 }
 
 /* ---- through the mapping ---- */
@@ -423,14 +436,210 @@ START_TEST(descriptor_limit)
 	ck_opened(announce(f, &e), &e);
 	e.id = 3;
 	file = announce(f, &e);
-	ck_unopened(file, -EMFILE);
-	ck_assert_str_eq(file->path, path);	/* it keeps its name */
+	ck_opened(file, &e);
+	file = files_get(f, 2);		/* closed for the other's sake */
+	ck_assert_int_eq(file->fd, -1);
+	ck_assert_int_eq(file->open_error, 0);
+	ck_assert_str_eq(file->path, path);
 	ck_assert_uint_eq(files_count(f), 2);
-	ck_assert_uint_eq(files_unopened(f), 1);
-	e.id = 2;	/* this one's descriptor may be used again */
-	ck_opened(announce(f, &e), &e);
-	ck_assert_uint_eq(files_count(f), 2);
-	ck_assert_uint_eq(files_unopened(f), 1);
+	ck_assert_uint_eq(files_unopened(f), 0);
+	ck_assert_uint_eq(files_stats(f).closed, 1);
+	ck_assert_uint_eq(files_stats(f).fds, 1);
+	ck_reopens(f, 2, &e);
+}
+END_TEST
+
+/* Of two open files the one goes that was sampled less lately, but never a deleted one before. */
+START_TEST(who_is_closed)
+{
+	struct files *f cleanup(files_cleanup) = some_files(2);
+	struct wk_file_event e = file_event(2, path, map_file(path));
+	struct wk_file_event own = file_event(3, own_path(), (void *)(uintptr_t)descriptors);
+
+	if (!can_open_mappings())
+		return;
+	announce(f, &e);
+	announce(f, &own);
+	files_next_epoch(f);
+	files_touch(f, 2);
+	own.id = 4;
+	announce(f, &own);
+	ck_assert_int_ge(files_get(f, 2)->fd, 0);
+	ck_assert_int_eq(files_get(f, 3)->fd, -1);
+	unlink(path);
+	e.id = 5;
+	announce(f, &e);
+	ck_assert(files_get(f, 5)->deleted);
+	files_next_epoch(f);
+	files_touch(f, 2);
+	own.id = 6;
+	announce(f, &own);
+	ck_assert_int_ge(files_get(f, 5)->fd, 0);
+	ck_assert_int_eq(files_get(f, 2)->fd, -1);
+}
+END_TEST
+
+/* ---- eviction ---- */
+
+struct evicted {
+	uint32_t left, released, last;
+	bool busy;
+};
+
+static bool on_leave(void *ctx, uint32_t id, const struct wk_file_key *key)
+{
+	struct evicted *v = ctx;
+
+	ck_assert_uint_ne(key->ino, 0);
+	v->left += !v->busy;
+	v->last = id;
+	return !v->busy;
+}
+
+static void on_release(void *ctx, uint32_t id)
+{
+	struct evicted *v = ctx;
+
+	v->released++;
+	v->last = id;
+}
+
+START_TEST(evicted_in_two_steps)
+{
+	struct files *f cleanup(files_cleanup) = some_files(10);
+	struct wk_file_event e = file_event(7, path, map_file(path));
+	struct evicted v = { 0 };
+	struct files_evictor how = { &v, on_leave, on_release };
+
+	announce(f, &e);
+	e.id = 8;
+	announce(f, &e);
+	ck_assert_uint_eq(files_next_epoch(f), 1);
+	ck_assert_uint_eq(files_epoch(f), 2);
+	files_touch(f, 8);
+	files_touch(f, 12345);
+	ck_assert_uint_eq(files_evict(f, 1, &how), 0);
+	ck_assert_uint_eq(v.left, 0);
+	v.busy = true;
+	ck_assert_uint_eq(files_evict(f, 2, &how), 0);
+	v.busy = false;
+	ck_assert_uint_eq(files_evict(f, 2, &how), 0);
+	ck_assert_uint_eq(v.left, 1);
+	ck_assert_uint_eq(v.last, 7);
+	files_touch(f, 8);
+	files_next_epoch(f);		/* 3 */
+	files_touch(f, 8);
+	ck_assert_uint_eq(files_evict(f, 3, &how), 0);	/* 2, in which it left, may still be drained */
+	ck_assert_ptr_nonnull(files_get(f, 7));
+	files_touch(f, 7);		/* by a sample that was on its way */
+	files_next_epoch(f);		/* 4 */
+	files_touch(f, 8);
+	ck_assert_uint_eq(files_evict(f, 3, &how), 0);
+	ck_assert_uint_eq(files_evict(f, 4, &how), 1);
+	ck_assert_uint_eq(v.left, 1);
+	ck_assert_uint_eq(v.released, 1);
+	ck_assert_uint_eq(v.last, 7);
+	ck_assert_ptr_null(files_get(f, 7));
+	ck_assert_int_eq(files_open(f, 7), -ENOENT);
+	ck_assert_ptr_nonnull(files_get(f, 8));
+	ck_assert_uint_eq(files_count(f), 1);
+	ck_assert_uint_eq(files_stats(f).evicted, 1);
+}
+END_TEST
+
+/* One that BPF has forgotten needs no leave. */
+START_TEST(forgotten_and_evicted)
+{
+	struct files *f cleanup(files_cleanup) = some_files(10);
+	struct wk_file_event e = file_event(7, path, map_file(path));
+	struct evicted v = { 0 };
+	struct files_evictor how = { &v, on_leave, on_release };
+
+	e.pid = e.tid = e.path_len = 0;
+	announce(f, &e);
+	files_forgotten(f, 7);
+	files_forgotten(f, 12345);
+	files_next_epoch(f);
+	files_next_epoch(f);
+	ck_assert_uint_eq(files_evict(f, 3, &how), 1);
+	ck_assert_uint_eq(v.left, 0);
+	ck_assert_uint_eq(files_unopened(f), 0);
+	ck_assert_uint_eq(files_stats(f).bytes % sizeof(void *), 0);
+}
+END_TEST
+
+START_TEST(idle_ones_closed_and_opened_again)
+{
+	struct files *f cleanup(files_cleanup) = some_files(10);
+	struct wk_file_event e = file_event(2, path, map_file(path));
+	int before = descriptors(), fd;
+
+	if (!can_open_mappings())
+		return;
+	announce(f, &e);
+	files_next_epoch(f);
+	files_close_idle(f, 1);
+	ck_assert_int_eq(descriptors(), before + 1);
+	files_close_idle(f, 2);
+	ck_assert_int_eq(descriptors(), before);
+	ck_reopens(f, 2, &e);
+	ck_assert_int_eq(files_open(f, 3), -ENOENT);
+	/* rewritten meanwhile: another version, never to be taken for it */
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+	ck_assert_int_eq(futimens(fd, NULL), 0);
+	close(fd);
+	ck_assert_int_eq(files_open(f, 2), -ESTALE);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+struct opener {
+	struct files *files;
+	atomic_bool stop;
+	uint32_t opened;
+};
+
+static void *open_and_get(void *arg)
+{
+	struct opener *o = arg;
+
+	while (!atomic_load(&o->stop))
+		for (uint32_t id = 2; id < 40; id++) {
+			int fd = files_open(o->files, id);
+
+			o->opened += fd >= 0;
+			if (fd >= 0)
+				close(fd);
+			(void)files_get(o->files, id);
+			(void)files_stats(o->files);
+		}
+	return NULL;
+}
+
+/* The builder's thread reads while files come and their descriptors go. */
+START_TEST(builder_beside_sampler)
+{
+	struct opener o = { .files = some_files(5) };
+	struct wk_file_event e = file_event(2, path, map_file(path));
+	pthread_t thread;
+
+	if (!can_open_mappings())
+		return;
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_and_get, &o), 0);
+	for (int round = 0; round < 20; round++)
+		for (e.id = 2 + round; e.id < 40; e.id++) {
+			if (!files_get(o.files, e.id))
+				announce(o.files, &e);
+			files_touch(o.files, e.id - 1);
+			if (e.id % 8 == 0)
+				files_close_idle(o.files, files_next_epoch(o.files));
+		}
+	atomic_store(&o.stop, true);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_uint_eq(files_count(o.files), 38);
+	files_free(o.files);
 }
 END_TEST
 
@@ -502,7 +711,8 @@ START_TEST(announced_again)
 	for (e.id = 2; e.id < 50; e.id++)
 		announce(f, &e);
 	ck_assert_uint_eq(files_count(f), 49);
-	ck_assert_uint_eq(files_unopened(f), 1 + 48 - 10);
+	ck_assert_uint_eq(files_unopened(f), 1);
+	ck_assert_uint_eq(files_stats(f).closed, 48 - 10);
 	ck_assert_int_eq(descriptors(), before + 10);
 	files_free(f);
 	ck_assert_int_eq(descriptors(), before);
@@ -530,6 +740,11 @@ int main(void)
 	tcase_add_test(t, only_regular_files);
 	tcase_add_test(t, strange_paths);
 	tcase_add_test(t, descriptor_limit);
+	tcase_add_test(t, who_is_closed);
+	tcase_add_test(t, evicted_in_two_steps);
+	tcase_add_test(t, forgotten_and_evicted);
+	tcase_add_test(t, idle_ones_closed_and_opened_again);
+	tcase_add_test(t, builder_beside_sampler);
 	tcase_add_test(t, out_of_descriptors);
 	tcase_add_test(t, ids_out_of_range);
 	tcase_add_test(t, announced_again);

@@ -1,0 +1,206 @@
+/* fileopen.c - see fileopen.h. */
+#include "symbol/fileopen.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/buf.h"
+#include "proc/host.h"
+
+#define BTRFS_MAGIC	0x9123683e	/* linux/magic.h */
+#define OVERLAYFS_MAGIC 0x794c7630
+
+/* ---- identity ---- */
+
+/* The kernel's own dev_t (major << 20 | minor) from the one of stat(2). */
+static uint32_t kernel_dev(dev_t dev)
+{
+	return major(dev) << 20 | minor(dev);
+}
+
+bool fileopen_same_inode(const struct wk_file_key *key, const struct stat *st)
+{
+	return st->st_ino == key->ino && kernel_dev(st->st_dev) == key->dev;
+}
+
+static bool is_same_file(const struct wk_file_key *key, int fd, const struct stat *st)
+{
+	uint64_t mtime = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+	struct statfs fs;
+
+	if (mtime != key->mtime_ns)
+		return false;
+	if (fileopen_same_inode(key, st))
+		return true;
+	return !fstatfs(fd, &fs) && ((unsigned long)fs.f_type == OVERLAYFS_MAGIC ||
+				     (unsigned long)fs.f_type == BTRFS_MAGIC);
+}
+
+/* O_PATH first: opening a FIFO or a device for real would have effects, and only the descriptor at
+ * hand is then re-opened. */
+int fileopen_regular(const char *path, int flags, struct stat *ret_st)
+{
+	cleanup(fd_cleanup) int probe = open(path, O_PATH | O_CLOEXEC | flags);
+	char self[64];
+	struct stat st;
+	int fd;
+
+	if (probe < 0)
+		return -errno;
+	if (fstat(probe, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", probe);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	*ret_st = st;
+	return fd;
+}
+
+static int open_if_same(const char *path, int flags, const struct wk_file_key *key)
+{
+	struct stat st;
+	int fd = fileopen_regular(path, flags, &st);
+
+	if (fd >= 0 && !is_same_file(key, fd, &st)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* ---- names ---- */
+
+void fileopen_event_path(const struct wk_file_event *e, char *ret, size_t size)
+{
+	size_t end = MIN((size_t)e->path_len, (size_t)WK_PATH_BYTES), n = 0;
+
+	ret[0] = '\0';
+	while (end > 0) {
+		size_t start = end - 1;		/* at the NUL of the last name */
+
+		while (start > 0 && e->path[start - 1])
+			start--;
+		n += (size_t)snprintf(ret + n, size - n, "/%.*s", (int)(end - 1 - start),
+				      e->path + start);
+		if (n >= size)
+			break;
+		end = start;
+	}
+}
+
+bool fileopen_deleted(const struct wk_file_event *e, const struct stat *st, char *path)
+{
+	static const char mark[] = " (deleted)";
+	const size_t len = strlen(path), m = sizeof(mark) - 1;
+	const char *slash = strrchr(path, '/'), *leaf = slash ? slash + 1 : path;
+	size_t known = strnlen(e->path, MIN((size_t)e->path_len, (size_t)WK_PATH_BYTES));
+
+	if (len <= m || strcmp(path + len - m, mark))
+		return st && !st->st_nlink;
+	if (!st || st->st_nlink) {
+		/* Linked somewhere: the mark is part of its name unless the directory entry that
+		 * was mapped has a shorter one. */
+		if (!known || strlen(leaf) != known + m || strncmp(leaf, e->path, known))
+			return false;
+	}
+	path[len - m] = '\0';
+	return true;
+}
+
+/* ---- the ways in ---- */
+
+static int open_mapping(const struct wk_file_event *e, char *link, size_t size)
+{
+	uint32_t ids[] = { e->pid, e->tid };	/* a main thread that has exited has no map_files */
+	char path[128];
+	int fd = -ESRCH;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids) && fd < 0; i++) {
+		ssize_t n;
+
+		if (!ids[i] || (i && ids[i] == ids[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ids[i], e->vm_start,
+			 e->vm_end);
+		n = readlink(path, link, size - 1);
+		fd = open_if_same(path, 0, &e->key);
+		if (n > 0)
+			link[n] = '\0';
+	}
+	return fd;
+}
+
+/* Octal escapes of /proc/self/mountinfo (proc(5)): space, tab, newline, backslash. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		unsigned int c;
+
+		if (*s == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
+			*to++ = (char)c;
+			s += strnlen(s + 1, 3);
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* Tries the file beneath one mount, given its line of mountinfo. */
+static int open_in_mount(char *line, const struct wk_file_event *e, const char *path,
+			 char *found, size_t size)
+{
+	char root[PATH_MAX], at[PATH_MAX];	/* "%4095s" below */
+	unsigned int maj, min;
+	size_t n;
+
+	if (sscanf(line, "%*u %*u %u:%u %4095s %4095s", &maj, &min, root, at) != 4 ||
+	    (maj << 20 | min) != e->key.dev)
+		return -ENOENT;
+	unescape(root);
+	unescape(at);
+	n = strcmp(root, "/") ? strlen(root) : 0;
+	if (strncmp(path, root, n) || (n && path[n] != '/'))
+		return -ENOENT;
+	if ((size_t)snprintf(found, size, "%s%s", strcmp(at, "/") ? at : "", path + n) >= size)
+		return -ENAMETOOLONG;
+	return open_if_same(found, O_NOFOLLOW, &e->key);
+}
+
+static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
+{
+	cleanup(buf_cleanup) struct buf mounts = BUF_INIT(16 << 20);
+	char path[WK_PATH_BYTES + 1], *save = NULL;
+	int fd = -ENOENT;
+
+	fileopen_event_path(e, path, sizeof(path));
+	if (!path[0] || host_read_file("", "/proc/self/mountinfo", &mounts))
+		return -ENOENT;
+	for (char *line = strtok_r(mounts.data, "\n", &save); line && fd < 0;
+	     line = strtok_r(NULL, "\n", &save))
+		fd = open_in_mount(line, e, path, found, size);
+	return fd;
+}
+
+int fileopen(const struct wk_file_event *e, char *path, size_t size)
+{
+	int fd, r;
+
+	path[0] = '\0';
+	fd = open_mapping(e, path, size);
+	if (fd >= 0)
+		return fd;
+	r = fd;
+	fd = open_by_path(e, path, size);
+	if (fd >= 0)
+		return fd;
+	fileopen_event_path(e, path, size);
+	return r;
+}
