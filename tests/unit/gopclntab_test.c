@@ -1,6 +1,7 @@
 /* Tests of symbol/gopclntab.h: tables of each version of Go, made by hand. */
 #include "made_elf.h"
 
+#include "elf/gotab.h"
 #include "symbol/gopclntab.h"
 
 #define MAGIC_12  0xfffffffbu
@@ -176,8 +177,8 @@ START_TEST(damaged_headers)
 		{ 4, 1, 1, -EBADMSG },
 		{ 7, 4, 1, -EBADMSG },				/* 32-bit pointers */
 		{ 8, 0, 8, -EBADMSG },
-		{ 8, GOPCLNTAB_FUNCS_MAX, 8, -EBADMSG },
-		{ 8, GOPCLNTAB_FUNCS_MAX + 1, 8, -E2BIG },
+		{ 8, GOTAB_FUNCS_MAX, 8, -EBADMSG },
+		{ 8, GOTAB_FUNCS_MAX + 1, 8, -E2BIG },
 		{ 8, UINT64_MAX, 8, -E2BIG },
 		{ HEADER_TEXT, UINT64_MAX, 8, -EBADMSG },
 		{ 8 + 8 * 3, UINT64_MAX, 8, -EBADMSG },

@@ -1,0 +1,417 @@
+/* gotab.c - see gotab.h. "Words" are 8 bytes: pointers of the machines that wick reads. */
+#include "elf/gotab.h"
+
+#include <elf.h>
+
+#define MAGIC_12  0xfffffffbu
+#define MAGIC_116 0xfffffffau
+#define MAGIC_118 0xfffffff0u
+#define MAGIC_120 0xfffffff1u
+
+#define HEADER_WORDS 8	/* after the first 8 bytes */
+#define WINDOW	     (16u << 10)
+#define CHUNK	     512
+#define PAGES	     64		/* of lists that are remembered: functions share the common ones */
+#define PAGE	     1024
+
+_Static_assert(GOTAB_NAME_MAX < WINDOW, "a name fits into a window");
+
+/* Where in the module data of the runtime (struct moduledata): the same since 1.16. */
+enum { MODULE_HEADER = 0, MODULE_MINPC = 20, MODULE_TEXT = 22 };
+
+/* A part of the table that is read mostly forwards. */
+struct window {
+	uint64_t at;
+	size_t n;
+	uint8_t bytes[WINDOW];
+};
+
+struct page {
+	uint64_t at;	/* + 1; 0: empty */
+	size_t n;
+	uint8_t bytes[PAGE];
+};
+
+struct gotab {
+	const struct elf *e;
+	uint64_t offset, size, vaddr;	/* of the section */
+	uint64_t budget;		/* bytes that may still be read */
+	uint64_t functab, funcdata, names, lists; /* from the section's start */
+	uint64_t text;			/* what addresses count from */
+	uint64_t nfunc, next;		/* of them given out */
+	uint64_t steps;			/* through lists that may still be made */
+	uint32_t magic;
+	size_t field;			/* bytes of an address in functab and of an entry's address */
+	const struct elf_segment *code;
+	struct window in_functab, in_funcdata, in_names;
+	struct page pages[PAGES];
+};
+
+/* At least n bytes at a position of the table, and in *ret_n how many more there are at hand. */
+static int look(struct gotab *t, struct window *w, uint64_t at, size_t n, const uint8_t **ret,
+		size_t *ret_n)
+{
+	int r;
+
+	if (at > t->size || n > t->size - at)
+		return -EBADMSG;
+	if (at < w->at || at - w->at > w->n || n > w->n - (at - w->at)) {
+		size_t take_n = (size_t)MIN(WINDOW, t->size - at);
+
+		if (take_n > t->budget)
+			return -EBADMSG;
+		t->budget -= take_n;
+		w->n = 0;
+		r = elf_read(t->e, t->offset + at, w->bytes, take_n);
+		if (r)
+			return r;
+		w->at = at;
+		w->n = take_n;
+	}
+	*ret = w->bytes + (at - w->at);
+	*ret_n = w->n - (size_t)(at - w->at);
+	return 0;
+}
+
+static int look_uint(struct gotab *t, struct window *w, uint64_t at, size_t n, uint64_t *ret)
+{
+	const uint8_t *p;
+	uint64_t v = 0;
+	size_t left;
+	int r = look(t, w, at, n, &p, &left);
+
+	if (r)
+		return r;
+	memcpy(&v, p, n);
+	*ret = v;
+	return 0;
+}
+
+/* ---- words of the program's data ---- */
+
+/* The addend of the relocation that fills a slot; 0 if none does. */
+static int relocation_of(const struct elf *e, uint64_t slot, uint64_t *ret)
+{
+	uint32_t relative = elf_machine(e) == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+	uint64_t left = GOTAB_SCAN_MAX;
+	Elf64_Rela chunk[CHUNK];
+
+	for (size_t i = 0; i < elf_section_count(e); i++) {
+		const struct elf_section *s = elf_section(e, i);
+		uint64_t count = MIN(s->size / sizeof(*chunk), left);
+
+		if (s->type != SHT_RELA || !(s->flags & SHF_ALLOC) || s->offset > elf_size(e) ||
+		    s->size > elf_size(e) - s->offset)
+			continue;
+		left -= count;
+		for (uint64_t at = 0; at < count; at += CHUNK) {
+			size_t n = (size_t)MIN(CHUNK, count - at);
+			int r = elf_read(e, s->offset + at * sizeof(*chunk), chunk,
+					 n * sizeof(*chunk));
+
+			if (r)
+				return r;
+			for (size_t j = 0; j < n; j++)
+				if (chunk[j].r_offset == slot &&
+				    ELF64_R_TYPE(chunk[j].r_info) == relative) {
+					*ret = (uint64_t)chunk[j].r_addend;
+					return 0;
+				}
+		}
+	}
+	*ret = 0;
+	return 0;
+}
+
+/* A pointer in the program's data as it is at run time, without the load bias. */
+static int read_pointer(const struct elf *e, uint64_t vaddr, uint64_t *ret)
+{
+	uint64_t offset, v;
+	int r = elf_vaddr_to_offset(e, vaddr, &offset);
+
+	if (!r)
+		r = elf_read(e, offset, &v, sizeof(v));
+	if (!r && !v)
+		r = relocation_of(e, vaddr, &v);
+	if (!r)
+		*ret = v;
+	return r;
+}
+
+static int text_of_module(struct gotab *t, uint64_t first)
+{
+	const struct elf_section *s = elf_section_by_name(t->e, ".go.module");
+	uint64_t header, minpc, text;
+	int r;
+
+	if (!s || s->size < (MODULE_TEXT + 1) * sizeof(uint64_t) || s->addr > UINT64_MAX - s->size)
+		return -ENOENT;
+	r = read_pointer(t->e, s->addr + MODULE_HEADER * sizeof(uint64_t), &header);
+	if (!r)
+		r = read_pointer(t->e, s->addr + MODULE_MINPC * sizeof(uint64_t), &minpc);
+	if (!r)
+		r = read_pointer(t->e, s->addr + MODULE_TEXT * sizeof(uint64_t), &text);
+	if (r)
+		return r;
+	if (header != t->vaddr || !text || text + first != minpc)
+		return -EBADMSG;
+	t->text = text;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+/* What functab's first address counts from. */
+static int find_text(struct gotab *t, uint64_t header_text)
+{
+	uint64_t first;
+	int r = look_uint(t, &t->in_functab, t->functab, t->field, &first);
+
+	if (!r && t->field == 4) {
+		t->text = header_text;
+		if (!t->text)	/* third word of the header, if a relocation fills it */
+			r = relocation_of(t->e, t->vaddr + 8 + 2 * sizeof(uint64_t), &t->text);
+		if (!r && !t->text)
+			r = text_of_module(t, first);
+	}
+	if (r)
+		return r;
+	t->code = elf_exec_segment(t->e, t->text + first);
+	return t->code ? 0 : -EBADMSG;
+}
+
+static int read_header(struct gotab *t)
+{
+	uint64_t start, word[HEADER_WORDS] = { 0 };
+	size_t words;
+	int r = look_uint(t, &t->in_functab, 0, 8, &start);
+
+	if (r)
+		return r;
+	/* magic, two zeros, bytes of the shortest instruction, bytes of a pointer */
+	if (start >> 32 & 0xffff || start >> 56 != 8)
+		return -EBADMSG;
+	words = (uint32_t)start == MAGIC_12 ? 1 : (uint32_t)start == MAGIC_116 ? 7 : 8;
+	for (size_t i = 0; i < words && !r; i++)
+		r = look_uint(t, &t->in_functab, 8 + i * sizeof(uint64_t), 8, &word[i]);
+	if (r)
+		return r;
+	t->nfunc = word[0];
+	t->field = 8;
+	t->magic = (uint32_t)start;
+	switch (t->magic) {
+	case MAGIC_12:
+		t->functab = 8 + sizeof(uint64_t);
+		break;
+	case MAGIC_116:
+		t->names = word[2];
+		t->functab = t->funcdata = word[6];
+		break;
+	case MAGIC_118:
+	case MAGIC_120:
+		t->names = word[3];
+		t->lists = word[6];
+		t->functab = t->funcdata = word[7];
+		t->field = 4;
+		break;
+	default:
+		return -EBADMSG;
+	}
+	if (t->nfunc > GOTAB_FUNCS_MAX)
+		return -E2BIG;
+	if (!t->nfunc || t->names > t->size || t->lists > t->size || t->functab > t->size ||
+	    (2 * t->nfunc + 1) * t->field > t->size - t->functab)
+		return -EBADMSG;
+	return find_text(t, word[2]);
+}
+
+int gotab_open(const struct elf *e, struct gotab **ret)
+{
+	const struct elf_section *s = elf_section_by_name(e, ".gopclntab");
+	cleanup(gotab_cleanup) struct gotab *t = NULL;
+	int r;
+
+	if (!s)
+		s = elf_section_by_name(e, ".data.rel.ro.gopclntab");
+	if (!s || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED)
+		return -ENOENT;
+	if (s->offset > elf_size(e) || s->size > elf_size(e) - s->offset)
+		return -EBADMSG;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->e = e;
+	t->offset = s->offset;
+	t->size = s->size;
+	t->vaddr = s->addr;
+	t->budget = GOTAB_READS * s->size + 3 * WINDOW;
+	t->steps = GOTAB_STEPS_MAX;
+	r = read_header(t);
+	if (!r)
+		*ret = take(t);
+	return r;
+}
+
+void gotab_free(struct gotab *t)
+{
+	free(t);
+}
+
+/* functab: for each function its address and where its record is in funcdata, then the end of the
+ * last. A record starts with the address again and the name's offset. */
+static int read_function(struct gotab *t, uint64_t i, struct gotab_func *ret)
+{
+	uint64_t at = t->functab + 2 * i * t->field, start, end, record, name;
+	int r = look_uint(t, &t->in_functab, at, t->field, &start);
+
+	if (!r)
+		r = look_uint(t, &t->in_functab, at + t->field, t->field, &record);
+	if (!r)
+		r = look_uint(t, &t->in_functab, at + 2 * t->field, t->field, &end);
+	if (!r && record > t->size - t->funcdata)
+		r = -EBADMSG;
+	if (!r)
+		r = look_uint(t, &t->in_funcdata, t->funcdata + record + t->field, 4, &name);
+	if (!r)
+		*ret = (struct gotab_func){ .start = t->text + start, .end = t->text + end,
+					    .record = t->funcdata + record, .name = t->names + name };
+	return r;
+}
+
+int gotab_next(struct gotab *t, struct gotab_func *ret)
+{
+	struct gotab_func f;
+	int r;
+
+	while (t->next < t->nfunc) {
+		r = read_function(t, t->next++, &f);
+		if (r)
+			return r;
+		if (f.start < t->code->vaddr || f.end - t->code->vaddr > t->code->memsz ||
+		    f.end <= f.start)
+			continue;
+		*ret = f;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int gotab_name(struct gotab *t, const struct gotab_func *f, const char **ret, size_t *ret_n)
+{
+	const uint8_t *p, *nul;
+	size_t n;
+	int r = look(t, &t->in_names, f->name, 1, &p, &n);
+
+	if (r)
+		return r;
+	nul = memchr(p, 0, n);
+	if (!nul && n <= GOTAB_NAME_MAX) {	/* it may go on behind the window */
+		r = look(t, &t->in_names, f->name,
+			 (size_t)MIN(GOTAB_NAME_MAX + UINT64_C(1), t->size - f->name), &p, &n);
+		if (r)
+			return r;
+		nul = memchr(p, 0, n);
+	}
+	if (!nul)
+		return -ENOENT;
+	*ret = (const char *)p;
+	*ret_n = (size_t)(nul - p);
+	return 0;
+}
+
+/* ---- lists of values ---- */
+
+int gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret)
+{
+	/* struct _func of runtime2.go: address, name, args, deferreturn, pcsp, pcfile, pcln, npcdata,
+	 * unit, since 1.20 the start line, then two bytes: id and flags */
+	bool start_line = t->magic == MAGIC_120;
+	uint64_t flags;
+	uint32_t w[9];
+	const uint8_t *p;
+	size_t n;
+	int r;
+
+	if (t->magic != MAGIC_118 && !start_line)
+		return -ENOTSUP;
+	r = look(t, &t->in_funcdata, f->record, sizeof(w), &p, &n);
+	if (r)
+		return r;
+	memcpy(w, p, sizeof(w));
+	r = look_uint(t, &t->in_funcdata, f->record + sizeof(w) + (start_line ? 4 : 0) + 1, 1, &flags);
+	if (r)
+		return r;
+	*ret = (struct gotab_info){ .pcsp = w[4], .pcfile = w[5], .pcln = w[6], .unit = w[8],
+				    .flags = (uint8_t)flags };
+	return 0;
+}
+
+static int list_byte(struct gotab *t, uint64_t at, uint8_t *ret)
+{
+	struct page *p = &t->pages[at / PAGE % PAGES];
+	uint64_t start = at - at % PAGE;
+
+	if (at >= t->size)
+		return -EBADMSG;
+	if (p->at != start + 1) {
+		size_t n = (size_t)MIN((uint64_t)PAGE, t->size - start);
+		int r;
+
+		if (n > t->budget)
+			return -EBADMSG;
+		t->budget -= n;
+		p->at = 0;
+		r = elf_read(t->e, t->offset + start, p->bytes, n);
+		if (r)
+			return r;
+		p->at = start + 1;
+		p->n = n;
+	}
+	*ret = p->bytes[at - start];
+	return 0;
+}
+
+/* 32 bits in groups of 7, the lowest first. */
+static int list_number(struct gotab *t, struct gotab_value *v, uint32_t *ret)
+{
+	uint32_t n = 0;
+	uint8_t b;
+
+	for (unsigned int shift = 0; shift < 35; shift += 7) {
+		int r = list_byte(t, t->lists + v->list + v->read, &b);
+
+		if (r)
+			return r;
+		v->read++;
+		n |= (uint32_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = n;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+/* A list is pairs of numbers: how much the value changes, the sign in the lowest bit, starting at -1,
+ * and for how many instruction units it holds. A change of 0 that isn't the first ends it. */
+int gotab_value(struct gotab *t, struct gotab_value *v)
+{
+	uint32_t unit = elf_machine(t->e) == EM_AARCH64 ? 4 : 1, change, length;
+	bool first = !v->read;
+	int r = t->steps ? list_number(t, v, &change) : -E2BIG;
+
+	if (r)
+		return r;
+	t->steps--;
+	if (!change && !first)
+		return -ENOENT;
+	r = list_number(t, v, &length);
+	if (r)
+		return r;
+	if (first)
+		v->value = -1;
+	v->value = (int32_t)((uint32_t)v->value + ((change >> 1) ^ (0 - (change & 1))));
+	v->start = v->end;
+	v->end += (uint64_t)length * unit;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* gotab.h - the table that Go programs carry for their own tracebacks: functions, and values by
+ * address within them. Stripping can't remove it.
+ *
+ *	struct gotab *t;
+ *	struct gotab_func f;
+ *	int r = gotab_open(elf, &t);
+ *
+ *	while (!r && !(r = gotab_next(t, &f)))
+ *		if (!gotab_name(t, &f, &name, &n))
+ *			...
+ *	gotab_free(t);
+ *
+ * Section .gopclntab, or .data.rel.ro.gopclntab in older position-independent programs, as Go 1.2
+ * to 1.15, 1.16, 1.18 and 1.20 or later write it (magic 0xfffffffb, fa, f0, f1): there is no
+ * specification but debug/gosym and runtime/symtab.go in Go's own sources.
+ *
+ * Since 1.18 the table counts from runtime.text, which isn't the start of .text where C is linked
+ * in. Its address is in the table's header, since 1.26 only in the module data (section
+ * .go.module), and in position-independent programs there in a relocation. The module data is
+ * believed if it points to this very table and agrees on the first function's address.
+ *
+ * Hostile input: over a limit it is -EBADMSG or -E2BIG; what is read in all is at most GOTAB_READS
+ * times the table, the steps through lists of values GOTAB_STEPS_MAX.
+ * Ownership: borrows the elf until gotab_free. What gotab_name gives is borrowed until the next call.
+ * Threads:   one at a time.
+ * Memory:    64 KiB.
+ * Cost:      20 ns a function, 5 ns a value, each part of the table read once from front to back.
+ * Errors:    -ENOENT (no such table, or its text start is nowhere; the end of a list), -EBADMSG (not
+ *	      one, or malformed), -E2BIG, -ENOMEM, those of elf_read.
+ */
+#ifndef WICK_ELF_GOTAB_H
+#define WICK_ELF_GOTAB_H
+
+#include "elf/elf.h"
+
+#define GOTAB_FUNCS_MAX 2000000		/* kubelet has 100,000 */
+#define GOTAB_READS	8
+#define GOTAB_SCAN_MAX	(16u << 20)	/* relocations looked at */
+#define GOTAB_NAME_MAX	8191		/* bytes; longer ones are -ENOENT */
+#define GOTAB_STEPS_MAX (64u << 20)
+
+struct gotab;
+
+int must_check gotab_open(const struct elf *e, struct gotab **ret);
+void gotab_free(struct gotab *t);
+
+/* Functions in order of address, those outside of the code's segment left out. */
+struct gotab_func {
+	uint64_t start, end;	/* addresses of the file */
+	uint64_t record, name;	/* where in the table */
+};
+int must_check gotab_next(struct gotab *t, struct gotab_func *ret);
+
+/* As Go's tracebacks have it: type arguments are "[...]". Not terminated. */
+int must_check gotab_name(struct gotab *t, const struct gotab_func *f, const char **ret,
+			  size_t *ret_n);
+
+enum gotab_flags {	/* internal/abi/symtab.go, FuncFlag */
+	GOTAB_TOPFRAME = 1,	/* tracebacks end here */
+	GOTAB_SPWRITE = 2,	/* sets the stack pointer in ways that the table doesn't follow */
+	GOTAB_ASM = 4,
+};
+struct gotab_info {
+	uint32_t pcsp;	/* lists of values, for gotab_value: bytes below the return address, */
+	uint32_t pcfile, pcln;	/* file number, line; 0: none */
+	uint32_t unit;		/* what file numbers count from */
+	uint8_t flags;
+};
+/* -ENOTSUP before Go 1.18. */
+int must_check gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret);
+
+/* The next range of a list and its value. Starts with { .list = info.pcsp, .end = f.start }. Ranges
+ * follow each other without gaps. */
+struct gotab_value {
+	uint32_t list, read;	/* bytes of the list read */
+	uint64_t start, end;
+	int32_t value;
+};
+int must_check gotab_value(struct gotab *t, struct gotab_value *v);
+
+DEFINE_CLEANUP(gotab, struct gotab *, gotab_free)
+
+#endif
