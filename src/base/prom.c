@@ -34,7 +34,8 @@ void prom_metric(struct buf *b, const char *name, enum prom_type type, const cha
 }
 
 /* name{pairs,le="bound"}; le is NULL but for buckets. */
-static void series(struct buf *b, const char *name, const char *suffix, va_list pairs, const char *le)
+static void series(struct buf *b, const char *name, const char *suffix, va_list pairs,
+		   const char *le)
 {
 	const char *label, *lead = "{";
 	va_list ap;

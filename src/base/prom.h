@@ -6,9 +6,9 @@
  *	prom_histogram(&b, "wick_push_seconds", &h, "sink", url, NULL);
  *
  * Labels are pairs of name and value, ended by NULL. Names must be the format's own
- * ([a-zA-Z_:][a-zA-Z0-9_:]*, for labels without ':'): they are written by us. Values and help are any
- * bytes: made valid UTF-8 and escaped here. What belongs together is up to the caller: all samples of a
- * metric follow its prom_metric() at once, which is called once.
+ * ([a-zA-Z_:][a-zA-Z0-9_:]*, for labels without ':'): they are written by us. Values and help are
+ * any bytes: made valid UTF-8 and escaped here. What belongs together is up to the caller: all
+ * samples of a metric follow its prom_metric() at once, which is called once.
  */
 #ifndef WICK_PROM_H
 #define WICK_PROM_H
