@@ -3,8 +3,8 @@
  *	r = address_parse("0.0.0.0:9425", &a, &e);
  *	if (!address_is_loopback(&a)) ... others can reach it ...
  *
- * Numbers only, but "localhost" is 127.0.0.1: a name could mean another address tomorrow, and whether a
- * token is needed follows from the address.
+ * Numbers only, but "localhost" is 127.0.0.1: a name could mean another address tomorrow, and
+ * whether a token is needed follows from the address.
  */
 #ifndef WICK_ADDRESS_H
 #define WICK_ADDRESS_H

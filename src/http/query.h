@@ -2,13 +2,13 @@
  *
  *	seconds=10&hz=99&container=api
  *
- * seconds (default 30, as Go's handler has it) and hz are decimal numbers; pid is a process; comm, container,
- * pod, namespace, unit and exe are what the samples are chosen by, all of which must match; event is what
- * to sample by. Each at most once; anything else is refused, since a misspelt filter would otherwise
- * give the profile of the whole node.
+ * seconds (default 30, as Go's handler has it) and hz are decimal numbers; pid is a process; comm,
+ * container, pod, namespace, unit and exe are what the samples are chosen by, all of which must
+ * match; event is what to sample by. Each at most once; anything else is refused, since a misspelt
+ * filter would otherwise give the profile of the whole node.
  *
- * The bytes come from the network: bounded, percent-decoded (RFC 3986, 2.1; '+' is a space, as forms have
- * it), refused if they aren't UTF-8 or hold control characters.
+ * The bytes come from the network: bounded, percent-decoded (RFC 3986, 2.1; '+' is a space, as
+ * forms have it), refused if they aren't UTF-8 or hold control characters.
  */
 #ifndef WICK_QUERY_H
 #define WICK_QUERY_H
@@ -38,8 +38,8 @@ struct query_limits {
 
 #define QUERY_MIN_NS 100000000ULL	/* 0.1 s */
 
-/* query is what follows '?', n bytes; caller is set to NULL. 0, or -EINVAL with a sentence that names the
- * parameter and what is accepted. Cost: one pass. */
+/* query is what follows '?', n bytes; caller is set to NULL. 0, or -EINVAL with a sentence that
+ * names the parameter and what is accepted. Cost: one pass. */
 int must_check query_parse(const char *query, size_t n, const struct query_limits *limits,
 			   struct profile_request *ret, struct err *e);
 
