@@ -113,6 +113,15 @@ static void print_limits(FILE *out, const struct recorder *rec)
 			files_unopened(rec->files), files_count(rec->files));
 }
 
+static void print_symbols(FILE *out, const struct symbolizer *sym)
+{
+	struct symbolizer_stats s = symbolizer_stats(sym);
+
+	if (s.reloads)
+		fprintf(out, "wick: symbol tables over --symbol-bytes: %llu were read again\n",
+			(unsigned long long)s.reloads);
+}
+
 void summary_print(FILE *out, const struct recorder *rec, const struct symbolizer *sym,
 		   const struct build_stats *stats)
 {
@@ -129,6 +138,7 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 		fprintf(out, "wick: no samples: nothing that was selected ran on a CPU meanwhile\n");
 	print_unnamed(out, sym, stats, rec->samples.count);
 	print_limits(out, rec);
+	print_symbols(out, sym);
 }
 
 /* "\r", text, erase to the end of the line (ECMA-48 EL). */
