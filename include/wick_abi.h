@@ -80,6 +80,7 @@ enum wk_outcome {
  *	FILE	24-bit file id, 36-bit offset in the file: independent of process and ASLR
  *	INTERP	reserved: interpreter frame, 8-bit runtime; the next word is its cookie
  *	MARK	enum wk_outcome of a stop or cut, shown as "[truncated: ...]"
+ *	CODE	never from BPF: what userspace makes of RAW, see symbol/process.h
  *
  * The address or offset always lies within the instruction being executed: a return address has
  * been made one less by whoever stored it, the sampled pc and a pc under a signal frame have not.
@@ -90,6 +91,7 @@ enum wk_outcome {
 #define WK_FRAME_FILE	   0x1ULL
 #define WK_FRAME_INTERP	   0x2ULL
 #define WK_FRAME_MARK	   0x3ULL
+#define WK_FRAME_CODE	   0x4ULL
 #define WK_FRAME_TAG(f)	   ((f) >> WK_FRAME_TAG_SHIFT)
 #define WK_FRAME_IS_KERNEL(f) (((f) >> 56) == 0xff)
 

@@ -19,8 +19,12 @@ static int build(const struct probe_options *o, const struct recorder *rec, stru
 		.entries = entries,
 	};
 	struct build_stats stats;
-	int r = entries ? symbolizer_new(&o->symbols, rec->files, &sym) : -ENOMEM;
+	struct symbolizer_options so = o->symbols;
+	int r = -ENOMEM;
 
+	so.processes = rec->processes;
+	if (entries)
+		r = symbolizer_new(&so, rec->files, &sym);
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < total; i++)
@@ -45,12 +49,13 @@ static int record(const struct probe_options *o, struct recorder *rec, struct er
 
 int probe_run(const struct probe_options *o, struct profile **ret, struct err *e)
 {
+	struct recorder_options ro = { .rows_bytes = o->rows_bytes };
 	struct recorder *rec = NULL;
 	int r;
 
 	if (pthread_mutex_trylock(&running))
 		return err_set(e, -EBUSY, "another profile by an event of its own is being made");
-	r = recorder_new(&o->sampler, o->rows_bytes, &rec, e);
+	r = recorder_new(&o->sampler, &ro, &rec, e);
 	if (!r)
 		r = record(o, rec, e);
 	if (!r) {

@@ -23,8 +23,8 @@ struct options {
 	bool all, inherit, threads, quiet, unsafe_kernel;
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
-	uint32_t freq, format, demangle, max_files, top;
-	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes;
+	uint32_t freq, format, demangle, max_files, jit_processes, top;
+	uint64_t duration, window_bytes, unwind_bytes, jit_bytes;
 	struct str_list push, labels;
 };
 
@@ -68,9 +68,10 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", 
 	  "memory of unwind tables at most; by default 1/512 of the machine's, 16M to 64M",
 	  OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30 },
-	{ OPT_SIZE, 0, "symbol-bytes", "BYTES",
-	  "memory of symbol tables; beyond it they are read again",
-	  OPT(symbol_bytes), .min = 1 << 20, .max = 4ULL << 30, .def = "16M" },
+	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "tables of the code that runtimes list, at most",
+	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "32M" },
+	{ OPT_U32, 0, "jit-processes", "N", "processes asked for their code at a time",
+	  OPT(jit_processes), .min = 1, .max = PROCESSES_MAX, .def = "256" },
 	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
 	  .max = SAMPLER_FILES_MAX, .def = "4096" },
 	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
@@ -243,6 +244,10 @@ static int select_cgroup(struct record *r, struct sampler_options *so, struct er
 static int prepare(struct record *r, struct err *e)
 {
 	const struct options *o = r->o;
+	struct recorder_options ro = {
+		.rows_bytes = o->unwind_bytes,
+		.processes = { .max_bytes = o->jit_bytes, .max_processes = o->jit_processes },
+	};
 	struct sampler_options so = {
 		.event = r->event,
 		.freq = o->freq,
@@ -258,7 +263,7 @@ static int prepare(struct record *r, struct err *e)
 		ret = select_cgroup(r, &so, e);
 	if (!ret)
 		ret = setup_kernel(o->unsafe_kernel, &so, &r->kallsyms, e);
-	return ret ? ret : recorder_new(&so, o->unwind_bytes, &r->rec, e);
+	return ret ? ret : recorder_new(&so, &ro, &r->rec, e);
 }
 
 static int open_signals(struct record *r, struct err *e)
@@ -464,15 +469,13 @@ static int finish(struct record *r, struct err *e)
 	cleanup(symbolizer_cleanup) struct symbolizer *sym = NULL;
 	cleanup(profile_cleanup) struct profile *p = NULL;
 	cleanup(buf_cleanup) struct buf out = BUF_INIT(PPROF_MAX_BYTES);
-	struct symbolizer_options so = {
-		.demangle = (enum demangle_mode)r->o->demangle,
-		.bytes = r->o->symbol_bytes,
-	};
+	struct symbolizer_options so = { .demangle = (enum demangle_mode)r->o->demangle };
 	struct build_stats stats = { 0 };
 	int ret;
 
 	refresh_kallsyms(r);
 	so.kallsyms = r->kallsyms;
+	so.processes = r->rec->processes;
 	ret = symbolizer_new(&so, r->rec->files, &sym);
 	if (!ret)
 		ret = build(r, sym, &p, &stats);

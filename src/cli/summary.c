@@ -54,7 +54,8 @@ static void print_stacks(FILE *out, const struct recorder *rec, const struct bui
 static const char *hint(const struct module *m)
 {
 	if (m->kind == MODULE_ANON)
-		return "code made at run time (JIT)";
+		return "code made at run time that its runtime doesn't list: node --perf-basic-prof, "
+		       "java with jcmd PID Compiler.perfmap, python -X perf";
 	if (m->kind == MODULE_KERNEL)
 		return "kernel.kptr_restrict hides names: sysctl kernel.kptr_restrict=1, or CAP_SYSLOG";
 	if (m->error == -EMFILE)
@@ -84,6 +85,19 @@ static void print_unnamed(FILE *out, const struct symbolizer *sym, const struct 
 	}
 }
 
+static void print_code_limits(FILE *out, const struct recorder *rec)
+{
+	struct processes_stats st;
+
+	processes_stats(rec->processes, &st);
+	if (st.refused_code)
+		fprintf(out, "wick: lists of generated code over --jit-bytes: %llu functions left out\n",
+			(unsigned long long)st.refused_code);
+	if (st.refused_processes)
+		fprintf(out, "wick: more processes with generated code than --jit-processes: %llu frames "
+			     "stayed addresses\n", (unsigned long long)st.refused_processes);
+}
+
 static void print_limits(FILE *out, const struct recorder *rec)
 {
 	const struct unwinder_stats *u = unwinder_stats(rec->unwinder);
@@ -111,15 +125,7 @@ static void print_limits(FILE *out, const struct recorder *rec)
 	if (files_unopened(rec->files))
 		fprintf(out, "wick: %u of %u files could not be opened before their processes ended\n",
 			files_unopened(rec->files), files_count(rec->files));
-}
-
-static void print_symbols(FILE *out, const struct symbolizer *sym)
-{
-	struct symbolizer_stats s = symbolizer_stats(sym);
-
-	if (s.reloads)
-		fprintf(out, "wick: symbol tables over --symbol-bytes: %llu were read again\n",
-			(unsigned long long)s.reloads);
+	print_code_limits(out, rec);
 }
 
 void summary_print(FILE *out, const struct recorder *rec, const struct symbolizer *sym,
@@ -138,7 +144,6 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 		fprintf(out, "wick: no samples: nothing that was selected ran on a CPU meanwhile\n");
 	print_unnamed(out, sym, stats, rec->samples.count);
 	print_limits(out, rec);
-	print_symbols(out, sym);
 }
 
 /* "\r", text, erase to the end of the line (ECMA-48 EL). */

@@ -17,10 +17,13 @@ uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* How many files we may hold open: the hard limit is ours to use. */
-static uint32_t descriptors(void)
+/* How many files we may hold open: the hard limit is ours to use. Processes' own lists of their code
+ * get an eighth of it at most. */
+static uint32_t descriptors(const struct processes_options *po)
 {
+	uint32_t processes = po->max_processes ? po->max_processes : PROCESSES_DEFAULT;
 	struct rlimit l;
+	rlim_t spare;
 
 	if (getrlimit(RLIMIT_NOFILE, &l))
 		return 512;
@@ -28,12 +31,13 @@ static uint32_t descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &l);
 	(void)getrlimit(RLIMIT_NOFILE, &l);
 	/* a sampled file has one, its table another */
-	return l.rlim_cur > 2 * SPARE_FDS ? (uint32_t)MIN((l.rlim_cur - SPARE_FDS) / 2, 1u << 20) :
-					    (uint32_t)l.rlim_cur / 4;
+	spare = SPARE_FDS + MIN((rlim_t)processes, l.rlim_cur / 8);
+	return l.rlim_cur > 2 * spare ? (uint32_t)MIN((l.rlim_cur - spare) / 2, 1u << 20) :
+					(uint32_t)l.rlim_cur / 4;
 }
 
-int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct recorder **ret,
-		 struct err *e)
+int recorder_new(const struct sampler_options *o, const struct recorder_options *ro,
+		 struct recorder **ret, struct err *e)
 {
 	cleanup(recorder_cleanup) struct recorder *rec = calloc(1, sizeof(*rec));
 	int r;
@@ -42,14 +46,15 @@ int recorder_new(const struct sampler_options *o, uint64_t rows_bytes, struct re
 		return err_set(e, -ENOMEM, "out of memory");
 	rec->samples = (struct samples)SAMPLES_INIT;
 	rec->drain_ns = RECORDER_DRAIN_NS;
-	r = files_new(descriptors(), &rec->files);
+	r = files_new(descriptors(&ro->processes), &rec->files);
+	if (!r)
+		r = processes_new(&ro->processes, &rec->processes);
 	if (r)
 		return err_set(e, r, "out of memory");
 	r = sampler_open(o, &rec->sampler, e);
 	if (r)
 		return r;
-	r = unwinder_new(rec->sampler, rec->files, rows_bytes,
-			 &rec->unwinder);
+	r = unwinder_new(rec->sampler, rec->files, ro->rows_bytes, &rec->unwinder);
 	if (r)
 		return err_set(e, r, "can't start the thread that compiles unwind tables: %s",
 			       strerror(-r));
@@ -64,6 +69,8 @@ void recorder_free(struct recorder *rec)
 	unwinder_free(rec->unwinder);
 	sampler_free(rec->sampler);
 	files_free(rec->files);
+	processes_free(rec->processes);
+	free(rec->frames);
 	samples_free(&rec->samples);
 	free(rec);
 }
@@ -97,13 +104,47 @@ static void touch(void *ctx, uint64_t frame)
 		files_touch(rec->files, WK_FRAME_FILE_ID(frame));
 }
 
+static bool is_raw(uint64_t frame)
+{
+	return !WK_FRAME_IS_KERNEL(frame) && WK_FRAME_TAG(frame) == WK_FRAME_RAW;
+}
+
+/* Exchanges raw addresses for words that mean the same everywhere. *user becomes a copy if there are
+ * any, borrowed until the next call. */
+static int know_code(struct recorder *rec, const struct wk_sample *sample, const uint64_t **user,
+		     size_t n)
+{
+	struct process_key key = {
+		.start_time = sample->start_time,
+		.exec_id = sample->exec_id,
+		.pid = sample->pid,
+	};
+	size_t first = 0;
+	int r;
+
+	while (first < n && !is_raw((*user)[first]))
+		first++;
+	if (first == n)
+		return 0;
+	r = array_grow(&rec->frames, &rec->frames_cap, n, sizeof(*rec->frames));
+	if (r)
+		return r;
+	memcpy(rec->frames, *user, n * sizeof(**user));
+	for (size_t i = first; i < n && !r; i++)
+		if (is_raw((*user)[i]))
+			r = processes_frame(rec->processes, &key, (*user)[i], &rec->frames[i]);
+	*user = rec->frames;
+	return r;
+}
+
 static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
 		     const uint64_t *kernel, size_t nkernel)
 {
 	struct recorder *rec = ctx;
+	int r = know_code(rec, sample, &user, nuser);
 
-	int r = 0;
-
+	if (r)
+		return r;
 	for (size_t i = 0; i < nuser; i++) {
 		unwinder_used(rec->unwinder, user[i], sample->count);
 		touch(rec, user[i]);
@@ -139,7 +180,8 @@ int recorder_drain(struct recorder *rec, struct err *e)
 		return err_set(e, r, "can't read the samples: %s", strerror(-r));
 	rec->next_drain = monotonic_ns() + rec->drain_ns;
 	refresh_counters(rec);
-	return 0;
+	r = processes_refresh(rec->processes, monotonic_ns() + RECORDER_NAMES_NS);
+	return r ? err_set(e, r, "out of memory") : 0;
 }
 
 static int events(struct recorder *rec, bool *ret_pressure, struct err *e)
@@ -208,6 +250,8 @@ int recorder_finish(struct recorder *rec, struct err *e)
 	if (r)
 		return r;
 	r = unwinder_finish(rec->unwinder, &h);
+	if (!r)
+		r = processes_finish(rec->processes, monotonic_ns() + RECORDER_FINISH_NS);
 	refresh_counters(rec);
 	return r ? err_set(e, r, "can't finish the stacks: %s", strerror(-r)) : 0;
 }
@@ -218,6 +262,7 @@ struct samples recorder_take(struct recorder *rec)
 
 	rec->samples = (struct samples)SAMPLES_INIT;
 	s.epoch = files_next_epoch(rec->files);
+	processes_epoch(rec->processes, files_epoch(rec->files));
 	return s;
 }
 
@@ -244,6 +289,7 @@ uint32_t recorder_evict(struct recorder *rec, uint64_t before)
 	struct files_evictor how = { .ctx = rec, .leave = file_leave, .release = file_release };
 
 	unwinder_waiting(rec->unwinder, touch, rec);
+	(void)processes_forget(rec->processes, before);	/* no memory to do so: the next time */
 	return files_evict(rec->files, before, &how);
 }
 

@@ -1,6 +1,6 @@
 /* recorder.h - sample for a while and keep what comes: sampler, files and samples as one.
  *
- *	r = recorder_new(&sampler_options, &rec, &e);	// BPF loaded
+ *	r = recorder_new(&sampler_options, &(struct recorder_options){ 0 }, &rec, &e);	// BPF loaded
  *	r = recorder_start(rec, &e);
  *	while (!done)
  *		r = recorder_wait(rec, fd, timeout_ms, &e);	// opens files, drains when it must
@@ -17,6 +17,7 @@
 #include "collect/unwinder.h"
 #include "kernel/sampler.h"
 #include "symbol/files.h"
+#include "symbol/process.h"
 
 /* Sees every sample beside rec->samples. A non-zero result ends the drain and is returned. */
 typedef int recorder_tap(void *ctx, const struct wk_sample *sample, const uint64_t *user,
@@ -27,6 +28,7 @@ struct recorder {
 	struct files *files;
 	struct samples samples;
 	struct unwinder *unwinder;
+	struct processes *processes;	/* for symbolizer_options */
 	int64_t time_nanos;		/* wall clock at the start */
 	int64_t duration_nanos;		/* monotonic, set by recorder_finish */
 	uint64_t counters[WK_OUTCOME_MAX];	/* as of the last drain */
@@ -37,12 +39,23 @@ struct recorder {
 	uint64_t drain_ns;		/* between drains; RECORDER_DRAIN_NS unless changed */
 	/* private */
 	uint64_t started, next_drain;	/* monotonic ns */
+	uint64_t *frames;		/* of the stack at hand */
+	size_t frames_cap;
 };
 
-enum { RECORDER_DRAIN_NS = 1000000000 };
+enum {
+	RECORDER_DRAIN_NS = 1000000000,
+	/* at most, for what runtimes say of their code: after each drain; at the end */
+	RECORDER_NAMES_NS = 50000000,
+	RECORDER_FINISH_NS = 2000000000,
+};
 
-/* rows_bytes: limit on unwind tables, 0: the default. */
-int must_check recorder_new(const struct sampler_options *o, uint64_t rows_bytes,
+struct recorder_options {	/* zero: the defaults */
+	uint64_t rows_bytes;		/* limit on unwind tables */
+	struct processes_options processes;
+};
+
+int must_check recorder_new(const struct sampler_options *o, const struct recorder_options *ro,
 			    struct recorder **ret, struct err *e);
 void recorder_free(struct recorder *r);
 DEFINE_CLEANUP(recorder, struct recorder *, recorder_free)
@@ -58,9 +71,9 @@ int must_check recorder_drain(struct recorder *r, struct err *e);
 int must_check recorder_finish(struct recorder *r, struct err *e);
 /* Moves the samples out; the recorder starts over with none. The caller owns them. Their epoch ends. */
 struct samples recorder_take(struct recorder *r);
-/* Forgets files that were last sampled before an epoch, here and in BPF; their ids come back. No
- * samples of an earlier epoch may be waiting to become a profile. Returns the number of ids that came
- * back. Once a window is often enough. */
+/* Forgets files, and code of processes, that were last sampled before an epoch, here and in BPF; the
+ * files' ids come back. No samples of an earlier epoch may be waiting to become a profile. Returns the
+ * number of ids that came back. Once a window is often enough. */
 uint32_t recorder_evict(struct recorder *r, uint64_t before);
 
 uint64_t monotonic_ns(void);

@@ -1,0 +1,50 @@
+/* runtime.h - what one process says about the code that it made: its files found, opened and kept
+ * (process.h has the rules), and asked for an address.
+ *
+ *	r = runtime_new(pid, start_time, &rt);
+ *	r = runtime_update(rt, max_bytes, deadline, &changed);		// again and again
+ *	if (runtime_find(rt, addr, &place, &code)) ... code.name
+ *
+ * The process may be gone, may change its files and may be hostile; what can't be had is not known.
+ * Threads: one at a time.
+ */
+#ifndef WICK_SYMBOL_RUNTIME_H
+#define WICK_SYMBOL_RUNTIME_H
+
+#include "base/base.h"
+
+struct runtime;
+
+enum { RUNTIME_NAME_MAX = 1023 };	/* bytes */
+
+struct runtime_place {		/* where a piece of code is described; zero: nowhere yet */
+	uint64_t where;
+	uint32_t source;
+	uint32_t version;	/* of the source: a file that was written anew is another */
+};
+
+struct runtime_code {
+	uint64_t start;		/* of the function */
+	char name[RUNTIME_NAME_MAX + 1];
+};
+
+/* Touches nothing yet. start_time: of the process, ns since boot; 0 is whoever has the pid. */
+int must_check runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret);
+void runtime_free(struct runtime *rt);
+/* The process runs another program now: what it says from here on is about that. */
+void runtime_end(struct runtime *rt);
+
+/* Finds and reads what is new. max_bytes: of its tables. *ret_changed: ask again for addresses.
+ * 0; -EAGAIN: stopped at the deadline (CLOCK_MONOTONIC ns); -ENOMEM. */
+int must_check runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t deadline,
+			      bool *ret_changed);
+
+/* False: nothing is known of addr, or it is at *place, where it was found before. */
+bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
+		  struct runtime_code *ret);
+
+bool runtime_speaks(const struct runtime *rt);		/* it has such files */
+uint64_t runtime_bytes(const struct runtime *rt);	/* of its tables */
+uint64_t runtime_refused(const struct runtime *rt);	/* code over max_bytes */
+
+#endif
