@@ -124,7 +124,12 @@ fuzz: $(FUZZERS:%=$(FB)/%_fuzz)
 			| grep -vE 'WARNING: Failed to find function|^stat::(new_units|slowest|peak)' || true; \
 		! ls $(FB)/found/$$f-* 2>/dev/null || exit 1; done
 
-e2e: all
+# The delivery engine on its own, for the end-to-end tests of it.
+$(B)/net/%: tests/net/%.c $(B)/libwick.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+e2e: all $(B)/net/deliver
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/e2e/run.py $(E2E)
 
 test:
@@ -190,4 +195,4 @@ format:
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(B)/src/*/*.d $(B)/unit/*.d $(FB)/src/*/*.d)
+-include $(wildcard $(B)/src/*/*.d $(B)/unit/*.d $(B)/net/*.d $(FB)/src/*/*.d)
