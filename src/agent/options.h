@@ -1,9 +1,9 @@
 /* options.h - what `wick agent` is asked to do: the configuration, checked, without its texts.
  *
- * A plain struct. src/cli/agent_options.c fills it from flags, environment, file and defaults, which are
- * all described there, once, with their ranges; whoever uses it may rely on these. src/cli owns every
- * string and array in it; agent_run() borrows them. A NULL string and a 0 that the comment
- * doesn't explain mean "not asked for".
+ * A plain struct. src/cli/agent_options.c fills it from flags, environment, file and defaults,
+ * which are all described there, once, with their ranges; whoever uses it may rely on these.
+ * src/cli owns every string and array in it; agent_run() borrows them. A NULL string and a 0 that
+ * the comment doesn't explain mean "not asked for".
  *
  * SIGHUP reads all sources again and makes a second struct. What is marked [live] is taken from it
  * while the agent runs; the rest stays as it was (see struct agent_reread).
@@ -16,8 +16,7 @@
 /* One server or directory to deliver to. Files are readable when the options are made; they may
  * change later and must be read again then. */
 struct agent_sink {
-	uint32_t given;		/* which options of push_rows this sink names itself (a bit for each):
-				 * of no interest after the defaults (push-*) have been applied */
+	uint32_t given;		/* a bit for each option that it names itself: src/cli's */
 	char *url;		/* scheme+transport://..., never NULL */
 	char *tenant;		/* X-Scope-OrgID */
 	char *user;		/* basic authentication, with the password in the file */
@@ -35,8 +34,8 @@ struct agent_sinks {
 	size_t n, cap;
 };
 
-/* Matches what fits every pattern that isn't NULL; at least one isn't. Patterns are globs as fnmatch(3)
- * has them, without flags; uid is a decimal number as text. */
+/* Matches what fits every pattern that isn't NULL; at least one isn't. Patterns are globs as
+ * fnmatch(3) has them, without flags; uid is a decimal number as text. */
 struct agent_rule {
 	uint32_t given;		/* as above */
 	char *container, *pod, *namespace, *unit, *exe, *comm, *uid;
@@ -51,7 +50,7 @@ enum agent_kubernetes {
 	AGENT_KUBERNETES_OFF,
 	AGENT_KUBERNETES_API,
 	AGENT_KUBERNETES_KUBELET,
-	AGENT_KUBERNETES_AUTO,	/* the API server if this is a pod with a service account, else off */
+	AGENT_KUBERNETES_AUTO,	/* the API server for a pod with a service account, else off */
 };
 
 enum agent_log_level {
@@ -100,7 +99,7 @@ struct agent_options {
 	uint32_t demangle;		/* enum demangle_mode */
 
 	/* limits */
-	uint32_t cpu_budget;		/* thousandths of one CPU; 0: one percent of all CPUs [live] */
+	uint32_t cpu_budget;		/* thousandths of a CPU; 0: 10 for each CPU [live] */
 	uint64_t memory_budget;		/* bytes, resident and BPF maps [live] */
 	uint64_t unwind_bytes;		/* 0: by the machine's memory */
 	uint64_t window_bytes;		/* 0: by the frequency */
@@ -109,14 +108,15 @@ struct agent_options {
 
 	uint32_t log_level;		/* enum agent_log_level [live] */
 
-	/* What a sink is given unless it says otherwise; already in push.v when the agent sees it. */
+	/* What a sink is given unless it says otherwise; already in push.v. */
 	struct agent_sink push_defaults;
 };
 
-/* How the agent reads its configuration again at SIGHUP. read() returns 0 and the new options, which
- * belong to the caller of agent_run() and stay valid until it has returned, or -EINVAL with a sentence
- * (a file with a mistake changes nothing). What needs a restart is as it was in the new options too,
- * and *ret_ignored, unless NULL, names it: "listen, window", or "". */
+/* How the agent reads its configuration again at SIGHUP. read() returns 0 and the new options,
+ * which stay valid until the next call but one, so that old and new can be compared; or -EINVAL
+ * with a sentence (a file with a mistake changes nothing), or -ENOMEM. Only what is [live] may be
+ * taken from them. *ret_ignored, unless ret_ignored is NULL, names what differs from the start's
+ * and isn't: "listen, window", or "". Borrowed until the next call. */
 struct agent_reread {
 	void *ctx;
 	int (*read)(void *ctx, const struct agent_options **ret, const char **ret_ignored,

@@ -128,6 +128,12 @@ const void *map_key(const struct map *m, uint32_t n)
 	return m->keys + (size_t)n * m->key_size;
 }
 
+size_t map_bytes(const struct map *m)
+{
+	return m->cap * m->key_size + m->hash_cap * sizeof(*m->hashes) +
+	       m->nslots * sizeof(*m->slots);
+}
+
 void map_clear(struct map *m)
 {
 	m->n = 0;

@@ -33,6 +33,7 @@ struct map {
 int must_check map_put(struct map *m, const void *key, uint32_t *ret, bool *ret_added);
 uint32_t map_find(const struct map *m, const void *key);	/* its number or MAP_NONE */
 const void *map_key(const struct map *m, uint32_t n);
+size_t map_bytes(const struct map *m);	/* memory */
 void map_clear(struct map *m);	/* forgets the keys, keeps the memory */
 void map_free(struct map *m);
 

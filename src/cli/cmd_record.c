@@ -24,7 +24,7 @@ struct options {
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
-	uint64_t duration, window_bytes, unwind_bytes, jit_bytes;
+	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes;
 	struct str_list push, labels;
 };
 
@@ -72,6 +72,9 @@ static const struct option_row rows[] = {
 	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "32M" },
 	{ OPT_U32, 0, "jit-processes", "N", "processes asked for their code at a time",
 	  OPT(jit_processes), .min = 1, .max = PROCESSES_MAX, .def = "256" },
+	{ OPT_SIZE, 0, "symbol-bytes", "BYTES",
+	  "memory of symbol tables; beyond it they are read again",
+	  OPT(symbol_bytes), .min = 1 << 20, .max = 4ULL << 30, .def = "16M" },
 	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
 	  .max = SAMPLER_FILES_MAX, .def = "4096" },
 	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
@@ -469,7 +472,10 @@ static int finish(struct record *r, struct err *e)
 	cleanup(symbolizer_cleanup) struct symbolizer *sym = NULL;
 	cleanup(profile_cleanup) struct profile *p = NULL;
 	cleanup(buf_cleanup) struct buf out = BUF_INIT(PPROF_MAX_BYTES);
-	struct symbolizer_options so = { .demangle = (enum demangle_mode)r->o->demangle };
+	struct symbolizer_options so = {
+		.demangle = (enum demangle_mode)r->o->demangle,
+		.bytes = r->o->symbol_bytes,
+	};
 	struct build_stats stats = { 0 };
 	int ret;
 

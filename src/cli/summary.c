@@ -128,6 +128,15 @@ static void print_limits(FILE *out, const struct recorder *rec)
 	print_code_limits(out, rec);
 }
 
+static void print_symbols(FILE *out, const struct symbolizer *sym)
+{
+	struct symbolizer_stats s = symbolizer_stats(sym);
+
+	if (s.reloads)
+		fprintf(out, "wick: symbol tables over --symbol-bytes: %llu were read again\n",
+			(unsigned long long)s.reloads);
+}
+
 void summary_print(FILE *out, const struct recorder *rec, const struct symbolizer *sym,
 		   const struct build_stats *stats)
 {
@@ -144,6 +153,7 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 		fprintf(out, "wick: no samples: nothing that was selected ran on a CPU meanwhile\n");
 	print_unnamed(out, sym, stats, rec->samples.count);
 	print_limits(out, rec);
+	print_symbols(out, sym);
 }
 
 /* "\r", text, erase to the end of the line (ECMA-48 EL). */

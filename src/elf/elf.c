@@ -21,6 +21,7 @@ struct elf {
 	struct elf_section *sections;	/* names point into shstrtab */
 	size_t nsections;
 	char *shstrtab;
+	size_t shstrtab_size;
 };
 
 static bool inside(uint64_t limit, uint64_t offset, uint64_t n)
@@ -161,7 +162,7 @@ static int read_names(struct elf *elf, const Elf64_Shdr *sh, uint64_t *ret_size)
 		return -ENOMEM;
 	r = elf_read(elf, sh->sh_offset, elf->shstrtab, sh->sh_size);
 	if (!r)
-		*ret_size = sh->sh_size;
+		*ret_size = elf->shstrtab_size = sh->sh_size;
 	return r;
 }
 
@@ -267,6 +268,17 @@ int elf_open_memory(const void *image, size_t size, struct elf **ret, struct err
 	return open_common((struct elf){ .fd = -1, .image = image, .size = size }, ret, e);
 }
 
+void elf_detach(struct elf *e)
+{
+	free(take(e->sections));
+	free(take(e->shstrtab));
+	e->shstrtab_size = 0;
+	e->nsections = 0;
+	e->image = NULL;
+	e->fd = -1;
+	e->size = 0;	/* nothing can be read any more */
+}
+
 void elf_free(struct elf *e)
 {
 	if (!e)
@@ -295,6 +307,12 @@ uint64_t elf_entry(const struct elf *e)
 uint64_t elf_size(const struct elf *e)
 {
 	return e->size;
+}
+
+size_t elf_bytes(const struct elf *e)
+{
+	return sizeof(*e) + e->nsegments * sizeof(*e->segments) +
+	       e->nsections * sizeof(*e->sections) + e->shstrtab_size;
 }
 
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_n)

@@ -68,12 +68,16 @@ struct elf_section {
 int must_check elf_open_fd(int fd, struct elf **ret, struct err *e);
 /* Opens a file image in memory: the vDSO, decompressed mini debug info. Borrows the bytes. */
 int must_check elf_open_memory(const void *image, size_t size, struct elf **ret, struct err *e);
+/* Gives the fd or image back: the program headers stay for elf_offset_to_vaddr and its like, sections and
+ * reads are gone (-EBADF). */
+void elf_detach(struct elf *e);
 void elf_free(struct elf *e);
 
 uint16_t elf_type(const struct elf *e);		/* ET_REL, ET_EXEC or ET_DYN */
 uint16_t elf_machine(const struct elf *e);	/* EM_X86_64 or EM_AARCH64 */
 uint64_t elf_entry(const struct elf *e);
 uint64_t elf_size(const struct elf *e);		/* bytes of the file when it was opened */
+size_t elf_bytes(const struct elf *e);		/* memory */
 
 /* Reads exactly n bytes at a file offset. -EBADMSG when the file doesn't have them. */
 int must_check elf_read(const struct elf *e, uint64_t offset, void *buf, size_t n);

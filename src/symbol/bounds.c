@@ -138,3 +138,8 @@ size_t bounds_count(const struct bounds *b)
 {
 	return b->n;
 }
+
+size_t bounds_bytes(const struct bounds *b)
+{
+	return sizeof(*b) + b->n * sizeof(*b->spans);
+}

@@ -40,5 +40,6 @@ DEFINE_CLEANUP(bounds, struct bounds *, bounds_free)
 /* The start of the function that an address lies in. Look up return addresses minus one. */
 bool bounds_lookup(const struct bounds *b, uint64_t vaddr, uint64_t *ret_start);
 size_t bounds_count(const struct bounds *b);
+size_t bounds_bytes(const struct bounds *b);	/* memory */
 
 #endif

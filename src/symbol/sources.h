@@ -1,8 +1,8 @@
 /* sources.h - every name that a host has for the functions of one ELF file, as one table.
  *
  *	struct symtab *t;
- *	bool own;
- *	int r = sources_build(elf, "/usr/bin/perl", &t, &own);
+ *	enum symbol_source source;
+ *	int r = sources_build(elf, "/usr/bin/perl", &t, &source);
  *
  * In this order; what comes later adds to it, symtab.h says which of two names is shown:
  *  1. .symtab and .dynsym of the file;
@@ -14,8 +14,9 @@
  *
  * A broken or missing source is as if it weren't there: the others count.
  *
- * path: of the file on this host, NULL if unknown. *ret_own: the functions of the file itself have
- * names, not just those it exports. The caller frees *ret with symtab_free.
+ * path: of the file on this host, NULL if unknown. *ret_source: the best source there was; from
+ * SYMBOLS_SYMTAB on, the functions of the file itself have names, not just those it exports. The caller
+ * frees *ret with symtab_free.
  * Errors: -ENOMEM, those of symtab.h.
  */
 #ifndef WICK_SYMBOL_SOURCES_H
@@ -24,7 +25,25 @@
 #include "elf/elf.h"
 #include "symbol/symtab.h"
 
+/* X(constant, label): the label is for metrics. */
+#define SYMBOL_SOURCES(X)                                                                          \
+	X(SYMBOLS_NONE, "none")                                                                     \
+	X(SYMBOLS_DYNSYM, "dynsym")                                                                 \
+	X(SYMBOLS_SYMTAB, "symtab")                                                                 \
+	X(SYMBOLS_DEBUGFILE, "debug_file")                                                          \
+	X(SYMBOLS_MINIDEBUG, "mini_debug_info")                                                     \
+	X(SYMBOLS_GO, "gopclntab")
+
+enum symbol_source {
+#define SOURCE_ENUM(constant, label) constant,
+	SYMBOL_SOURCES(SOURCE_ENUM)
+#undef SOURCE_ENUM
+	SYMBOLS_COUNT
+};
+
+const char *symbol_source_label(enum symbol_source source);
+
 int must_check sources_build(const struct elf *e, const char *path, struct symtab **ret,
-			     bool *ret_own);
+			     enum symbol_source *ret_source);
 
 #endif

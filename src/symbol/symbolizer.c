@@ -1,51 +1,65 @@
-/* symbolizer.c - see symbolizer.h. A frame's answer is kept under its frame word, a module's under
- * what identifies it (the file's key, or a name for the rest). */
+/* symbolizer.c - see symbolizer.h. What is known of a frame is kept with its module, under its file offset
+ * or its kernel address; a module under what identifies it: the file's key, or a name for the rest. */
 #include "symbol/symbolizer.h"
 
 #include <elf.h>
+
 #include "base/map.h"
+#include "symbol/answers.h"
 #include "symbol/bounds.h"
-#include "symbol/sources.h"
 #include "symbol/symtab.h"
 #include "symbol/vdso.h"
 
-struct loaded {		/* a module and what naming needs of it */
+enum table_state {
+	TABLES_UNTRIED,
+	TABLES_HERE,
+	TABLES_DROPPED,		/* they were here; their answers are */
+	TABLES_NONE,		/* the file can't be read */
+};
+
+struct loaded {			/* a module and what naming needs of it */
 	struct module m;
-	struct elf *elf;
+	char *path;		/* m.path of files */
+	enum table_state state;
+	struct elf *elf;	/* its program headers; of the vDSO all */
 	struct symtab *symtab;
 	struct bounds *bounds;	/* read when the first address has no name */
-	bool tried, bounds_tried;
+	bool bounds_tried;
+	enum symbol_source source;
+	struct answers answers;
+	uint64_t tables_used, used;	/* round in which tables, or answers, were last asked */
+	uint32_t failed_id;	/* under which it could not be opened ... */
+	uint64_t failed_round;	/* ... in this round */
+	bool doomed;
 };
 
-struct answer {
-	uint64_t address, function;
-	uint32_t module;
-	uint32_t name, system_name;	/* strings; MAP_NONE: none */
-};
-
-struct module_key {	/* a file, or (file id 0) the string of a special module */
+struct module_key {		/* a file, or (file id 0) the string of a special module */
 	struct wk_file_key file;
 	uint64_t string;
 };
 
 struct symbolizer {
 	struct symbolizer_options o;
-	const struct files *files;
-	struct map frames, module_keys;
-	struct answer *answers;
-	size_t answers_cap;
-	struct loaded **modules;
+	struct files *files;
+	struct map module_keys;	/* -> slots[] */
+	uint32_t *slots;	/* in modules[] */
+	size_t slots_cap;
+	struct loaded **modules;/* NULL: a free slot */
 	size_t modules_cap;
-	struct strtab strings;	/* ids only: its bytes move */
-	struct map system_names;/* string of a mangled name -> ... */
-	uint32_t *demangled;	/* ... string of the demangled one */
-	size_t demangled_cap;
-	char **texts;		/* of each string, stable for callers */
-	size_t texts_cap;
+	uint32_t nmodules;
+	struct strtab specials;	/* names of special modules: of the kernel's, a few hundred at most */
+	char **special_texts;	/* where they stay */
+	size_t special_cap;
+	struct answers kernel;	/* by address; each names its module */
+	struct answers code;	/* by frame word, likewise; until the next trim */
 	void *vdso;
+	uint64_t round;		/* trims so far */
+	struct symbolizer_stats stats;
 };
 
-int symbolizer_new(const struct symbolizer_options *o, const struct files *files,
+static const struct module no_module = { .kind = MODULE_SPECIAL, .path = "", .name = "" };
+
+int symbolizer_new(const struct symbolizer_options *o, struct files *files,
 		   struct symbolizer **ret)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));
@@ -53,129 +67,98 @@ int symbolizer_new(const struct symbolizer_options *o, const struct files *files
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
+	if (!s->o.bytes)
+		s->o.bytes = SYMBOLIZER_BYTES_DEFAULT;
 	s->files = files;
-	s->frames = (struct map)MAP_INIT(sizeof(uint64_t));
 	s->module_keys = (struct map)MAP_INIT(sizeof(struct module_key));
-	s->system_names = (struct map)MAP_INIT(sizeof(uint32_t));
-	s->strings = (struct strtab)STRTAB_INIT;
+	s->specials = (struct strtab)STRTAB_INIT;
+	s->kernel = (struct answers)ANSWERS_INIT;
+	s->code = (struct answers)ANSWERS_INIT;
 	*ret = s;
 	return 0;
+}
+
+static void drop_tables(struct loaded *l)
+{
+	symtab_free(take(l->symtab));
+	bounds_free(take(l->bounds));
+	l->bounds_tried = false;
+	l->state = TABLES_DROPPED;
+}
+
+static void loaded_free(struct loaded *l)
+{
+	if (!l)
+		return;
+	drop_tables(l);
+	elf_free(l->elf);
+	answers_free(&l->answers);
+	free(l->path);
+	free(l);
 }
 
 void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->module_keys.n; i++) {
-		symtab_free(s->modules[i]->symtab);
-		bounds_free(s->modules[i]->bounds);
-		elf_free(s->modules[i]->elf);
-		free(s->modules[i]);
-	}
-	for (size_t i = 0; i < s->texts_cap; i++)
-		free(s->texts[i]);
-	free(s->texts);
+	for (uint32_t i = 0; i < s->nmodules; i++)
+		loaded_free(s->modules[i]);
+	for (size_t i = 0; i < s->special_cap; i++)
+		free(s->special_texts[i]);
+	free(s->special_texts);
 	free(s->modules);
-	free(s->answers);
-	free(s->demangled);
+	free(s->slots);
 	free(s->vdso);
-	map_free(&s->frames);
+	answers_free(&s->kernel);
+	answers_free(&s->code);
 	map_free(&s->module_keys);
-	map_free(&s->system_names);
-	strtab_free(&s->strings);
+	strtab_free(&s->specials);
 	free(s);
-}
-
-/* ---- strings whose addresses last ---- */
-
-static int intern(struct symbolizer *s, const char *text, uint32_t *ret)
-{
-	size_t old = s->texts_cap;
-	uint32_t id;
-	int r = strtab_puts(&s->strings, text, &id);
-
-	if (!r)
-		r = array_grow(&s->texts, &s->texts_cap, (size_t)id + 1, sizeof(*s->texts));
-	if (r)
-		return r;
-	memset(s->texts + old, 0, (s->texts_cap - old) * sizeof(*s->texts));
-	if (!s->texts[id])
-		s->texts[id] = strdup(text);
-	if (!s->texts[id])
-		return -ENOMEM;
-	*ret = id;
-	return 0;
-}
-
-/* demangle(), also of the stub for a function: "name@plt". */
-static int demangle_symbol(const char *name, enum demangle_mode mode, char **ret)
-{
-	static const char plt[] = "@plt";
-	char *base cleanup(freep_cleanup) = NULL, *text cleanup(freep_cleanup) = NULL;
-	size_t n = strlen(name), suffix = sizeof(plt) - 1;
-	int r;
-
-	if (n <= suffix || strcmp(name + n - suffix, plt))
-		return demangle(name, mode, ret);
-	base = strndup(name, n - suffix);
-	if (!base)
-		return -ENOMEM;
-	r = demangle(base, mode, &text);
-	if (r)
-		return r;
-	return asprintf(ret, "%s%s", text, plt) < 0 ? -ENOMEM : 0;
-}
-
-/* The readable form of a mangled name, worked out once per name. */
-static int readable(struct symbolizer *s, uint32_t system_name, uint32_t *ret)
-{
-	uint32_t n, id = system_name;
-	char *text = NULL;
-	bool added;
-	int r = map_put(&s->system_names, &system_name, &n, &added);
-
-	if (r)
-		return r;
-	if (!added) {
-		*ret = s->demangled[n];
-		return 0;
-	}
-	r = array_grow(&s->demangled, &s->demangled_cap, (size_t)n + 1, sizeof(*s->demangled));
-	if (!r && !demangle_symbol(s->texts[system_name], s->o.demangle, &text))
-		r = intern(s, text, &id);
-	free(text);
-	if (r)
-		return r;
-	s->demangled[n] = *ret = id;
-	return 0;
 }
 
 /* ---- modules ---- */
 
-static int find_module(struct symbolizer *s, const struct module_key *key, uint32_t *ret,
-		       bool *ret_added)
+static int free_slot(struct symbolizer *s, uint32_t *ret)
 {
-	struct loaded *m;
-	uint32_t n;
-	int r = array_grow(&s->modules, &s->modules_cap, s->module_keys.n + 1, sizeof(*s->modules));
+	uint32_t i = 0;
+	int r;
 
-	if (r)
-		return r;
-	n = map_find(&s->module_keys, key);
-	*ret_added = n == MAP_NONE;
-	if (*ret_added) {
-		m = calloc(1, sizeof(*m));
-		if (!m)
-			return -ENOMEM;
-		r = map_put(&s->module_keys, key, &n, NULL);
-		if (r) {
-			free(m);
-			return r;
-		}
-		s->modules[n] = m;
-		m->m.path = m->m.name = "";
+	while (i < s->nmodules && s->modules[i])
+		i++;
+	r = array_grow(&s->modules, &s->modules_cap, (size_t)i + 1, sizeof(*s->modules));
+	if (!r)
+		*ret = i;
+	return r;
+}
+
+static int find_module(struct symbolizer *s, const struct module_key *key, uint32_t *ret,
+		       struct loaded **ret_module)
+{
+	struct loaded *l;
+	uint32_t n = map_find(&s->module_keys, key), slot;
+	int r;
+
+	if (n != MAP_NONE) {
+		*ret = s->slots[n];
+		*ret_module = s->modules[*ret];
+		return 0;
 	}
-	*ret = n;
+	r = free_slot(s, &slot);
+	if (!r)
+		r = array_grow(&s->slots, &s->slots_cap, s->module_keys.n + 1, sizeof(*s->slots));
+	l = r ? NULL : calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	r = map_put(&s->module_keys, key, &n, NULL);
+	if (r) {
+		free(l);
+		return r;
+	}
+	l->m = no_module;
+	l->answers = (struct answers)ANSWERS_INIT;
+	s->slots[n] = *ret = slot;
+	s->modules[slot] = *ret_module = l;
+	s->nmodules = MAX(s->nmodules, slot + 1);
 	return 0;
 }
 
@@ -186,24 +169,45 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* The string of a special module's name, and where it stays. */
+static int special_name(struct symbolizer *s, const char *name, uint32_t *ret, const char **ret_text)
+{
+	size_t old = s->special_cap;
+	uint32_t id;
+	int r = strtab_puts(&s->specials, name, &id);
+
+	if (!r)
+		r = array_grow(&s->special_texts, &s->special_cap, (size_t)id + 1,
+			       sizeof(*s->special_texts));
+	if (r)
+		return r;
+	memset(s->special_texts + old, 0, (s->special_cap - old) * sizeof(*s->special_texts));
+	if (!s->special_texts[id])
+		s->special_texts[id] = strdup(name);
+	if (!s->special_texts[id])
+		return -ENOMEM;
+	*ret = id;
+	*ret_text = s->special_texts[id];
+	return 0;
+}
+
 static int special_module(struct symbolizer *s, enum module_kind kind, const char *name,
 			  uint32_t *ret)
 {
 	struct module_key key = { .string = 0 };
-	uint32_t id, n;
-	bool added;
-	int r = intern(s, name, &id);
+	struct loaded *l;
+	const char *text;
+	uint32_t id;
+	int r = special_name(s, name, &id, &text);
 
 	if (r)
 		return r;
 	key.string = id;
-	r = find_module(s, &key, &n, &added);
+	r = find_module(s, &key, ret, &l);
 	if (r)
 		return r;
-	s->modules[n]->m.kind = kind;
-	s->modules[n]->m.path = s->texts[id];
-	s->modules[n]->m.name = s->texts[id];
-	*ret = n;
+	l->m.kind = kind;
+	l->m.path = l->m.name = text;
 	return 0;
 }
 
@@ -230,116 +234,192 @@ static bool is_program(const struct elf *e)
 }
 
 /* What the headers say, for the profile's mapping. */
-static void describe_elf(struct loaded *l)
+static void describe_elf(struct module *m, const struct elf *e)
 {
 	unsigned char id[ELF_BUILD_ID_MAX];
 	const struct elf_segment *seg;
 	size_t n;
 
-	if (!elf_build_id(l->elf, id, &n))
-		elf_build_id_hex(id, n, l->m.build_id);
-	l->m.executable = is_program(l->elf);
-	seg = elf_segments(l->elf, &n);
+	if (!elf_build_id(e, id, &n))
+		elf_build_id_hex(id, n, m->build_id);
+	m->executable = is_program(e);
+	seg = elf_segments(e, &n);
 	for (size_t i = 0; i < n; i++)
 		if (seg[i].type == PT_LOAD && seg[i].flags & PF_X) {
 			uint64_t skew = seg[i].vaddr & 4095;
 
 			if (skew > seg[i].offset)
 				skew = 0;
-			l->m.start = seg[i].vaddr - skew;
-			l->m.offset = seg[i].offset - skew;
-			l->m.limit = seg[i].vaddr + seg[i].memsz;
+			m->start = seg[i].vaddr - skew;
+			m->offset = seg[i].offset - skew;
+			m->limit = seg[i].vaddr + seg[i].memsz;
 			break;
 		}
 }
 
-/* path: on this host, NULL if it isn't there. */
-static void load_elf(struct loaded *l, const char *path)
+/* ---- tables ---- */
+
+static size_t tables_bytes(const struct loaded *l)
 {
+	return (l->symtab ? symtab_bytes(l->symtab) : 0) + (l->bounds ? bounds_bytes(l->bounds) : 0);
+}
+
+static size_t kept_bytes(const struct loaded *l)
+{
+	return sizeof(*l) + (l->elf ? elf_bytes(l->elf) : 0) + answers_bytes(&l->answers);
+}
+
+/* Frees tables of the files asked about least lately until all fit into `bytes`; not those of `keep`. */
+static void limit_tables(struct symbolizer *s, uint64_t bytes, const struct loaded *keep)
+{
+	for (;;) {
+		struct loaded *oldest = NULL;
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < s->nmodules; i++) {
+			struct loaded *l = s->modules[i];
+			size_t n = l ? tables_bytes(l) : 0;
+
+			sum += n;
+			if (n && l != keep && l->m.kind == MODULE_FILE &&
+			    (!oldest || l->tables_used < oldest->tables_used))
+				oldest = l;
+		}
+		if (sum <= bytes || !oldest)
+			return;
+		drop_tables(oldest);
+		s->stats.tables_dropped++;
+	}
+}
+
+/* path: on this host, NULL if it isn't there. */
+static void load_tables(struct symbolizer *s, struct loaded *l, const struct elf *e, const char *path)
+{
+	int r = sources_build(e, path, &l->symtab, &l->source);
+
+	l->m.has_symbols = !r && l->source >= SYMBOLS_SYMTAB;
+	l->m.error = r;
+	l->state = TABLES_HERE;
+	l->tables_used = s->round;
+	s->stats.loads++;
+	limit_tables(s, s->o.bytes, l);
+}
+
+/* Reads a file's headers, the first time, and its tables. */
+static void load_file(struct symbolizer *s, struct loaded *l, uint32_t id, const struct file *f)
+{
+	cleanup(fd_cleanup) int fd = -1;
+	cleanup(elf_cleanup) struct elf *e = NULL;
+	bool again = l->state == TABLES_DROPPED;
 	int r;
 
-	describe_elf(l);
-	r = sources_build(l->elf, path, &l->symtab, &l->m.has_symbols);
-	if (r)
+	if (l->failed_id == id && l->failed_round == s->round)
+		return;
+	fd = files_open(s->files, id);
+	r = fd < 0 ? fd : elf_open_fd(fd, &e, NULL);
+	if (r) {
 		l->m.error = r;
+		if (fd >= 0)	/* else another id, or process, may lead to it */
+			l->state = TABLES_NONE;
+		l->failed_id = id;
+		l->failed_round = s->round;
+		return;
+	}
+	if (!again)
+		describe_elf(&l->m, e);
+	load_tables(s, l, e, f->on_host ? f->path : NULL);
+	elf_detach(e);
+	elf_free(l->elf);
+	l->elf = take(e);
+	s->stats.reloads += again;
 }
 
-/* 0: unknown. */
-static uint64_t function_start(struct loaded *l, uint64_t address)
+static int set_path(struct loaded *l, const char *path)
 {
-	uint64_t start = 0;
+	char *copy = strdup(path);	/* f goes when its id gets another file */
 
-	if (!l->bounds_tried && bounds_build(l->elf, &l->bounds))
-		l->bounds = NULL;
-	l->bounds_tried = true;
-	return l->bounds && bounds_lookup(l->bounds, address, &start) ? start : 0;
+	if (!copy)
+		return -ENOMEM;
+	free(l->path);
+	l->path = copy;
+	l->m.path = copy;
+	l->m.name = last_part(copy);
+	return 0;
 }
 
-static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret)
+static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret, struct loaded **ret_module)
 {
 	const struct file *f = files_get(s->files, id);
 	struct module_key key = { .string = 0 };
 	struct loaded *l;
-	uint32_t path;
-	bool added;
 	int r;
 
-	if (!f)		/* its announcement was lost */
+	if (!f) {	/* its announcement was lost */
+		*ret_module = NULL;
 		return special_module(s, MODULE_SPECIAL, "[unknown]", ret);
+	}
 	key.file = f->key;
-	r = find_module(s, &key, ret, &added);
+	r = find_module(s, &key, ret, &l);
 	if (r)
 		return r;
-	l = s->modules[*ret];
 	l->m.kind = MODULE_FILE;
-	if (!l->m.path[0] || (f->fd >= 0 && !l->elf)) {
-		r = intern(s, f->path, &path);	/* f goes when its id gets another file */
-		if (r)
-			return r;
-		l->m.path = s->texts[path];
-		l->m.name = last_part(l->m.path);
-	}
-	if (!l->elf && f->fd >= 0 && !l->tried) {
-		l->tried = true;
-		l->m.error = elf_open_fd(f->fd, &l->elf, NULL);
-		if (!l->m.error)
-			load_elf(l, f->on_host ? f->path : NULL);
-	} else if (!l->elf && !l->tried) {
+	if (!l->path || (l->state == TABLES_UNTRIED && !f->open_error))
+		r = set_path(l, f->path);
+	if (!r && l->state == TABLES_UNTRIED && f->open_error) {
 		l->m.error = f->open_error;
+	} else if (!r && l->state == TABLES_UNTRIED) {
+		answers_free(&l->answers);	/* of an id under which it could not be opened */
+		load_file(s, l, id, f);
 	}
-	return 0;
+	*ret_module = l;
+	return r;
 }
 
-static int vdso_module(struct symbolizer *s, uint32_t *ret)
+static int vdso_module(struct symbolizer *s, uint32_t *ret, struct loaded **ret_module)
 {
 	struct loaded *l;
 	int r = special_module(s, MODULE_VDSO, "[vdso]", ret);
 
 	if (r)
 		return r;
-	l = s->modules[*ret];
-	if (l->tried)
+	*ret_module = l = s->modules[*ret];
+	if (l->state != TABLES_UNTRIED)
 		return 0;
-	l->tried = true;
+	l->state = TABLES_NONE;
 	l->m.error = vdso_open(&l->elf, &s->vdso);
-	if (!l->m.error)
-		load_elf(l, NULL);
+	if (!l->m.error) {
+		describe_elf(&l->m, l->elf);
+		load_tables(s, l, l->elf, NULL);
+	}
 	return 0;
+}
+
+/* Where the function begins that an address without a name lies in; 0: unknown. */
+static uint64_t function_start(struct symbolizer *s, struct loaded *l, uint32_t id, uint64_t address)
+{
+	cleanup(elf_cleanup) struct elf *e = NULL;
+	cleanup(fd_cleanup) int fd = -1;
+	uint64_t start = 0;
+
+	if (!l->bounds_tried) {
+		l->bounds_tried = true;
+		fd = l->m.kind == MODULE_FILE ? files_open(s->files, id) : -1;
+		if (fd < 0 || elf_open_fd(fd, &e, NULL))
+			e = NULL;
+		if (bounds_build(e ? e : l->elf, &l->bounds))
+			l->bounds = NULL;
+		limit_tables(s, s->o.bytes, l);
+	}
+	return l->bounds && bounds_lookup(l->bounds, address, &start) ? start : 0;
 }
 
 /* ---- frames ---- */
 
-static int set_name(struct symbolizer *s, struct answer *a, const char *system_name)
-{
-	int r = intern(s, system_name, &a->system_name);
-
-	return r ? r : readable(s, a->system_name, &a->name);
-}
-
 static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a)
 {
 	char module[128] = "[kernel.kallsyms]";
-	struct kallsym sym;
+	struct symbol sym;
+	struct kallsym k;
 	bool found;
 	int r;
 
@@ -348,110 +428,239 @@ static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a
 		return special_module(s, MODULE_SPECIAL, "[vsyscall]", &a->module);
 	if (!s->o.kallsyms)
 		return special_module(s, MODULE_KERNEL, "[kernel]", &a->module);
-	found = kallsyms_lookup(s->o.kallsyms, frame, &sym);
-	if (found && sym.module)
-		snprintf(module, sizeof(module), "[%.100s]", sym.module);
+	found = kallsyms_lookup(s->o.kallsyms, frame, &k);
+	if (found && k.module)
+		snprintf(module, sizeof(module), "[%.100s]", k.module);
 	r = special_module(s, MODULE_KERNEL, module, &a->module);
 	if (r || !found)
 		return r;
-	a->function = sym.start;
-	return set_name(s, a, sym.name);
+	a->function = k.start;
+	sym = (struct symbol){ k.name, k.start, k.end - k.start };
+	return answers_name(&s->kernel, &sym, s->o.demangle, &a->name);
+}
+
+static int resolve_offset(struct symbolizer *s, struct loaded *l, uint32_t id, uint64_t offset,
+			  struct answer *a)
+{
+	const struct file *f;
+	struct symbol sym;
+
+	a->address = offset;
+	if (!l->elf || elf_offset_to_vaddr(l->elf, offset, &a->address))
+		return 0;
+	if (l->state == TABLES_DROPPED) {
+		f = files_get(s->files, id);
+		if (f)
+			load_file(s, l, id, f);
+	}
+	l->tables_used = s->round;
+	if (l->symtab && symtab_lookup(l->symtab, a->address, &sym)) {
+		a->function = sym.start;
+		return answers_name(&l->answers, &sym, s->o.demangle, &a->name);
+	}
+	a->function = function_start(s, l, id, a->address);
+	return 0;
 }
 
 static int resolve_file(struct symbolizer *s, uint64_t frame, struct answer *a)
 {
 	uint32_t id = WK_FRAME_FILE_ID(frame);
-	struct symbol sym;
-	struct loaded *l;
-	int r = id == WK_FILE_VDSO ? vdso_module(s, &a->module) : file_module(s, id, &a->module);
+	uint64_t offset = WK_FRAME_FILE_OFF(frame);
+	const struct answer *known;
+	struct loaded *l = NULL;
+	int r = id == WK_FILE_VDSO ? vdso_module(s, &a->module, &l) :
+				     file_module(s, id, &a->module, &l);
 
-	if (r)
+	a->address = offset;
+	if (r || !l)
 		return r;
-	a->address = WK_FRAME_FILE_OFF(frame);
-	l = s->modules[a->module];
-	if (!l->elf || elf_offset_to_vaddr(l->elf, a->address, &a->address))
-		return 0;
-	if (!l->symtab || !symtab_lookup(l->symtab, a->address, &sym)) {
-		a->function = function_start(l, a->address);
+	l->used = s->round;
+	known = answers_find(&l->answers, offset);
+	if (known) {
+		*a = *known;
 		return 0;
 	}
-	a->function = sym.start;
-	return set_name(s, a, sym.name);
+	r = resolve_offset(s, l, id, offset, a);
+	return r ? r : answers_add(&l->answers, offset, a, &known);
 }
 
+/* Kept by frame word, and only once it is named: its runtime may do that later. */
 static int resolve_code(struct symbolizer *s, uint64_t frame, struct answer *a)
 {
-	struct process_symbol sym;
-	bool known = s->o.processes && !processes_lookup(s->o.processes, frame, &sym);
+	const struct answer *known = answers_find(&s->code, frame);
+	struct process_symbol code;
+	struct symbol sym;
 	int r;
 
-	a->address = known ? sym.address : 0;
-	if (!known || !sym.name[0])
+	if (known) {
+		*a = *known;
+		return 0;
+	}
+	a->address = 0;
+	if (!s->o.processes || processes_lookup(s->o.processes, frame, &code))
 		return special_module(s, MODULE_ANON, "//anon", &a->module);
-	a->function = sym.start;
+	a->address = code.address;
+	if (!code.name[0])
+		return special_module(s, MODULE_ANON, "//anon", &a->module);
+	a->function = code.start;
+	sym = (struct symbol){ code.name, frame, 0 };	/* no other symbol has that start */
 	r = special_module(s, MODULE_ANON, "[jit]", &a->module);
-	return r ? r : set_name(s, a, sym.name);
+	if (!r)
+		r = answers_name(&s->code, &sym, s->o.demangle, &a->name);
+	return r ? r : answers_add(&s->code, frame, a, &known);
 }
 
 static int resolve(struct symbolizer *s, uint64_t frame, struct answer *a)
 {
-	*a = (struct answer){ .name = MAP_NONE, .system_name = MAP_NONE };
-	if (WK_FRAME_IS_KERNEL(frame))
-		return resolve_kernel(s, frame, a);
+	const struct answer *known;
+	int r;
+
+	*a = (struct answer){ .address = frame };
+	if (WK_FRAME_IS_KERNEL(frame)) {
+		known = answers_find(&s->kernel, frame);
+		if (known) {
+			*a = *known;
+			return 0;
+		}
+		r = resolve_kernel(s, frame, a);
+		return r ? r : answers_add(&s->kernel, frame, a, &known);
+	}
 	if (WK_FRAME_TAG(frame) == WK_FRAME_FILE)
 		return resolve_file(s, frame, a);
 	if (WK_FRAME_TAG(frame) == WK_FRAME_CODE)
 		return resolve_code(s, frame, a);
-	if (WK_FRAME_TAG(frame) != WK_FRAME_RAW)
-		return special_module(s, MODULE_SPECIAL, "[unknown]", &a->module);
-	a->address = frame;
-	return special_module(s, MODULE_ANON, "//anon", &a->module);
-}
-
-/* Its runtime may name it by now. */
-static bool is_nameless_code(const struct symbolizer *s, uint64_t frame, uint32_t n)
-{
-	return !WK_FRAME_IS_KERNEL(frame) && WK_FRAME_TAG(frame) == WK_FRAME_CODE &&
-	       s->answers[n].name == MAP_NONE;
+	if (WK_FRAME_TAG(frame) == WK_FRAME_RAW)
+		return special_module(s, MODULE_ANON, "//anon", &a->module);
+	a->address = 0;
+	return special_module(s, MODULE_SPECIAL, "[unknown]", &a->module);
 }
 
 int symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame *ret)
 {
-	const struct answer *a;
-	struct answer fresh;
-	uint32_t n = map_find(&s->frames, &frame);
-	int r;
+	struct answer a;
+	int r = resolve(s, frame, &a);
 
-	if (n == MAP_NONE || is_nameless_code(s, frame, n)) {
-		r = resolve(s, frame, &fresh);
-		if (!r)
-			r = array_grow(&s->answers, &s->answers_cap, s->frames.n + 1,
-				       sizeof(*s->answers));
-		if (!r)
-			r = map_put(&s->frames, &frame, &n, NULL);
-		if (r)
-			return r;
-		s->answers[n] = fresh;
-	}
-	a = &s->answers[n];
+	if (r)
+		return r;
 	*ret = (struct symbol_frame){
-		.module = a->module,
-		.address = a->address,
-		.function = a->function,
+		.module = a.module,
+		.address = a.address,
+		.function = a.function,
+		.name = a.name ? a.name->text : NULL,
+		.system_name = a.name ? a.name->system_name : NULL,
 	};
-	if (a->name != MAP_NONE) {
-		ret->name = s->texts[a->name];
-		ret->system_name = s->texts[a->system_name];
-	}
 	return 0;
 }
 
 const struct module *symbolizer_module(const struct symbolizer *s, uint32_t module)
 {
-	return &s->modules[module]->m;
+	return module < s->nmodules && s->modules[module] ? &s->modules[module]->m : &no_module;
 }
 
 uint32_t symbolizer_module_count(const struct symbolizer *s)
 {
-	return (uint32_t)s->module_keys.n;
+	return s->nmodules;
+}
+
+/* ---- bounds ---- */
+
+static uint64_t answers_sum(const struct symbolizer *s)
+{
+	uint64_t sum = answers_bytes(&s->kernel) + answers_bytes(&s->code);
+
+	for (uint32_t i = 0; i < s->nmodules; i++)
+		sum += s->modules[i] ? kept_bytes(s->modules[i]) : 0;
+	return sum;
+}
+
+/* Frees the doomed modules. Their keys go by making a new map of the others; without the memory for that
+ * all stay. */
+static void free_doomed(struct symbolizer *s)
+{
+	struct map keys = MAP_INIT(sizeof(struct module_key));
+	uint32_t n, k = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->module_keys.n && !r; i++)
+		if (!s->modules[s->slots[i]]->doomed)
+			r = map_put(&keys, map_key(&s->module_keys, i), &n, NULL);
+	if (r) {
+		map_free(&keys);
+		return;
+	}
+	for (uint32_t i = 0; i < s->module_keys.n; i++) {
+		uint32_t slot = s->slots[i];
+
+		if (!s->modules[slot]->doomed) {
+			s->slots[k++] = slot;
+			continue;
+		}
+		loaded_free(take(s->modules[slot]));
+		s->stats.files_dropped++;
+	}
+	map_free(&s->module_keys);
+	s->module_keys = keys;
+}
+
+/* Lets whole files go, those asked about least lately first, until what is left fits into `bytes`. */
+static void limit_answers(struct symbolizer *s, uint64_t bytes)
+{
+	uint64_t sum = answers_sum(s);
+	bool some = false;
+
+	while (sum > bytes) {
+		struct loaded *oldest = NULL;
+
+		for (uint32_t i = 0; i < s->nmodules; i++) {
+			struct loaded *l = s->modules[i];
+
+			if (l && l->m.kind == MODULE_FILE && !l->doomed &&
+			    (!oldest || l->used < oldest->used))
+				oldest = l;
+		}
+		if (!oldest)
+			break;
+		sum -= kept_bytes(oldest);
+		oldest->doomed = some = true;
+	}
+	if (sum > bytes)	/* whatever is left is the kernel's */
+		answers_free(&s->kernel);
+	if (some)
+		free_doomed(s);
+}
+
+void symbolizer_trim(struct symbolizer *s)
+{
+	uint64_t kept;
+
+	s->round++;
+	answers_free(&s->code);
+	limit_answers(s, s->o.bytes / 2);
+	kept = answers_sum(s);
+	limit_tables(s, s->o.bytes - MIN(kept, s->o.bytes), NULL);
+}
+
+void symbolizer_set_kallsyms(struct symbolizer *s, const struct kallsyms *k)
+{
+	answers_free(&s->kernel);
+	s->o.kallsyms = k;
+}
+
+struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
+{
+	struct symbolizer_stats ret = s->stats;
+
+	ret.answers_bytes = answers_sum(s);
+	for (uint32_t i = 0; i < s->nmodules; i++) {
+		const struct loaded *l = s->modules[i];
+
+		if (!l || l->m.kind != MODULE_FILE)
+			continue;
+		ret.files++;
+		ret.by_source[l->source]++;
+		ret.unreadable += l->m.error != 0;
+		ret.symtabs_bytes += l->symtab ? symtab_bytes(l->symtab) : 0;
+		ret.bounds_bytes += l->bounds ? bounds_bytes(l->bounds) : 0;
+	}
+	return ret;
 }

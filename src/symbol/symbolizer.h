@@ -14,9 +14,18 @@
  * A name is given only inside a symbol's own bytes. Elsewhere .eh_frame tells where the function
  * begins (bounds.h), so that all of its addresses can be shown as one: module+0xfunction.
  *
- * Each unique (file, address) is resolved once per symbolizer; ELF files are read when the first of
- * their frames is. Everything returned is borrowed until symbolizer_free.
- * Threads: one. Cost: a hash look-up; the first time a binary search, the first time of a file its
+ * Each unique (file, address) is resolved once, ELF files are read when the first of their frames is, and
+ * both are kept within a budget of memory:
+ *
+ *	symbolizer_trim(s);		// after each profile, for as long as an agent runs
+ *
+ * Tables (symbols, function bounds) fill at most the budget; when another is loaded the one asked
+ * about least lately goes, and is read again when it has to answer for a new address. Answers
+ * are given up for whole files, least lately asked first, when they are over half of the budget.
+ *
+ * Everything returned, numbers of modules too, is valid until the next symbolizer_trim. A module keeps its
+ * number for as long as it is known.
+ * Threads: one at a time; files may be announced meanwhile (files.h). Cost: a hash look-up; the first time a binary search, the first time of a file its
  * symbol tables (about 150 ns a symbol), the first time without a name its .eh_frame (30 ns an
  * FDE).
  */
@@ -29,6 +38,7 @@
 #include "symbol/files.h"
 #include "symbol/kallsyms.h"
 #include "symbol/process.h"
+#include "symbol/sources.h"
 
 struct symbolizer;
 
@@ -58,9 +68,13 @@ struct symbolizer_options {
 	enum demangle_mode demangle;
 	const struct kallsyms *kallsyms;	/* borrowed; NULL: kernel names unreadable */
 	struct processes *processes;	/* borrowed; NULL: code of processes has no names */
+	uint64_t bytes;		/* budget; 0: SYMBOLIZER_BYTES_DEFAULT */
 };
 
-int must_check symbolizer_new(const struct symbolizer_options *o, const struct files *files,
+/* Holds the tables of what a busy host runs at a time: node has 6 MiB, cc1 1, libc 0.2. */
+#define SYMBOLIZER_BYTES_DEFAULT (16ULL << 20)
+
+int must_check symbolizer_new(const struct symbolizer_options *o, struct files *files,
 			      struct symbolizer **ret);
 void symbolizer_free(struct symbolizer *s);
 DEFINE_CLEANUP(symbolizer, struct symbolizer *, symbolizer_free)
@@ -69,6 +83,22 @@ DEFINE_CLEANUP(symbolizer, struct symbolizer *, symbolizer_free)
 int must_check symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame *ret);
 
 const struct module *symbolizer_module(const struct symbolizer *s, uint32_t module);
+/* Numbers are below this; those that are no module's have an empty path. */
 uint32_t symbolizer_module_count(const struct symbolizer *s);
+
+/* Brings memory below the budget. What was returned before is no longer valid. */
+void symbolizer_trim(struct symbolizer *s);
+/* Another table of the kernel's names, or NULL; borrowed. Like a trim for all kernel frames. */
+void symbolizer_set_kallsyms(struct symbolizer *s, const struct kallsyms *k);
+
+struct symbolizer_stats {
+	uint32_t files;			/* known now; by where their names come from: */
+	uint32_t by_source[SYMBOLS_COUNT];
+	uint32_t unreadable;		/* of them: module.error is set */
+	uint64_t symtabs_bytes, bounds_bytes, answers_bytes;	/* memory now */
+	uint64_t loads, reloads;	/* tables read; of these again, after they were dropped */
+	uint64_t tables_dropped, files_dropped;	/* for the budget */
+};
+struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
 
 #endif

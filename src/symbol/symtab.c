@@ -250,6 +250,11 @@ int symtab_builder_add_elf(struct symtab_builder *b, const struct elf *e)
 	return r ? r : add_table(b, e, SHT_DYNSYM);
 }
 
+size_t symtab_builder_count(const struct symtab_builder *b)
+{
+	return b->n;
+}
+
 /* Stable radix sort by start: three passes of 11 bits. A comparison sort of the million symbols
  * of a browser takes several times as long. */
 static int sort_candidates(struct symtab_builder *b)

@@ -99,6 +99,7 @@ int must_check symtab_builder_add_elf(struct symtab_builder *b, const struct elf
  * address alone. Over a limit it is counted and left out: only -ENOMEM fails. */
 int must_check symtab_builder_add(struct symtab_builder *b, const char *name, size_t len,
 				  uint64_t start, uint64_t size, unsigned int flags);
+size_t symtab_builder_count(const struct symtab_builder *b);	/* symbols added */
 /* Takes b, also on failure. */
 int must_check symtab_builder_finish(struct symtab_builder *b, struct symtab **ret);
 

@@ -5,14 +5,14 @@
 
 #include "symbol/sources.h"
 
-static struct symtab *built(struct made *m, bool own)
+static struct symtab *built(struct made *m, enum symbol_source want)
 {
 	struct elf *e cleanup(elf_cleanup) = made_open(m);
 	struct symtab *t = NULL;
-	bool has = !own;
+	enum symbol_source source = SYMBOLS_COUNT;
 
-	ck_assert_int_eq(sources_build(e, NULL, &t, &has), 0);
-	ck_assert_int_eq(has, own);
+	ck_assert_int_eq(sources_build(e, NULL, &t, &source), 0);
+	ck_assert_str_eq(symbol_source_label(source), symbol_source_label(want));
 	return t;
 }
 
@@ -59,7 +59,7 @@ START_TEST(exports_alone)
 	uint64_t addr;
 	size_t text;
 	struct made *m cleanup(freep_cleanup) = with_dynsym(&addr, &text);
-	struct symtab *t cleanup(symtab_cleanup) = built(m, false);
+	struct symtab *t cleanup(symtab_cleanup) = built(m, SYMBOLS_DYNSYM);
 
 	ck_assert_str_eq(name_at(t, addr), "exported");
 	ck_assert_str_eq(name_at(t, addr + 16), "");
@@ -74,7 +74,7 @@ START_TEST(minidebug_adds)
 	struct symtab *t cleanup(symtab_cleanup) = NULL;
 
 	add_minidebug(m, addr + 64);
-	t = built(m, true);
+	t = built(m, SYMBOLS_MINIDEBUG);
 	ck_assert_str_eq(name_at(t, addr), "exported");
 	ck_assert_str_eq(name_at(t, addr + 64), "hidden");
 }
@@ -90,7 +90,7 @@ START_TEST(symtab_is_enough)
 	add_minidebug(m, addr + 64);
 	made_symbols(m, SHT_SYMTAB, (uint16_t)text, addr + 32,
 		     (const char *const[]){ "local", NULL });
-	t = built(m, true);
+	t = built(m, SYMBOLS_SYMTAB);
 	ck_assert_str_eq(name_at(t, addr + 32), "local");
 	ck_assert_str_eq(name_at(t, addr + 64), "");
 }
@@ -106,15 +106,24 @@ START_TEST(broken_sources_are_none)
 	made_section(m, ".gnu_debugdata", SHT_PROGBITS, 0, "no xz", 5);
 	made_section(m, ".gopclntab", SHT_PROGBITS, 0, "no Go", 5);
 	m->s[made_section(m, ".plt", SHT_PROGBITS, SHF_EXECINSTR, NULL, 16)].sh_size = UINT64_MAX;
-	t = built(m, false);
+	t = built(m, SYMBOLS_DYNSYM);
 	ck_assert_str_eq(name_at(t, addr), "exported");
+}
+END_TEST
+
+START_TEST(nothing)
+{
+	struct made *m cleanup(freep_cleanup) = made_new(EM_X86_64);
+	struct symtab *t cleanup(symtab_cleanup) = built(m, SYMBOLS_NONE);
+
+	ck_assert_uint_eq(symtab_count(t), 0);
 }
 END_TEST
 
 int main(void)
 {
 	const TTest *const tests[] = { exports_alone, minidebug_adds, symtab_is_enough,
-				       broken_sources_are_none };
+				       broken_sources_are_none, nothing };
 
 	return made_run("sources", tests, ARRAY_SIZE(tests));
 }

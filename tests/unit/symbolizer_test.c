@@ -525,6 +525,180 @@ START_TEST(texts_stay)
 }
 END_TEST
 
+/* ---- the budget ---- */
+
+static void new_symbolizer(uint64_t bytes)
+{
+	struct symbolizer_options o = { .demangle = DEMANGLE_SIMPLE, .bytes = bytes };
+
+	symbolizer_free(take(sym));
+	ck_assert_int_eq(symbolizer_new(&o, files, &sym), 0);
+}
+
+/* A copy of our program with other bytes at its end: another file of the same code. */
+static void announce_copy(uint32_t id, struct wk_file_event *ret, void **ret_map)
+{
+	unlink(path);
+	copy_file(own_path(), path);
+	*ret_map = map_file(path);
+	*ret = announce(file_event(id, path, *ret_map));
+}
+
+START_TEST(answers_survive_their_tables)
+{
+	struct wk_file_event e, copy;
+	struct symbol_frame f;
+	struct symbolizer_stats st;
+	uint64_t plain, other;
+	void *map;
+
+	new_symbolizer(1);	/* any table is too large; the one at hand stays all the same */
+	if (!announce_self(2, &e))
+		return;
+	plain = event_frame(&e, code(symbolizer_test_plain));
+	other = event_frame(&e, code(mangled));
+	f = resolve(plain);
+	ck_named(&f, "symbolizer_test_plain");
+	announce_copy(3, &copy, &map);
+	resolve(WK_FRAME_MAKE_FILE(3, WK_FRAME_FILE_OFF(plain)));
+	st = symbolizer_stats(sym);
+	ck_assert_uint_eq(st.files, 2);
+	ck_assert_uint_eq(st.loads, 2);
+	ck_assert_uint_eq(st.tables_dropped, 1);
+	ck_assert_uint_gt(st.symtabs_bytes, 0);
+	ck_assert_str_eq(f.name, "symbolizer_test_plain");
+	f = resolve(plain);	/* known */
+	ck_named(&f, "symbolizer_test_plain");
+	ck_assert_uint_eq(symbolizer_stats(sym).reloads, 0);
+	f = resolve(other);	/* not known: its table is read again */
+	ck_named(&f, "wick::test::mangled");
+	ck_assert_uint_eq(symbolizer_stats(sym).reloads, 1);
+	ck_assert_int_eq(module_of(&f)->error, 0);
+	munmap(map, 4096);
+}
+END_TEST
+
+START_TEST(trim_lets_the_least_used_go)
+{
+	struct symbolizer_stats st;
+	struct wk_file_event e, copy;
+	struct symbol_frame f, g;
+	uint64_t plain, copied;
+	void *map;
+
+	if (!announce_self(2, &e))
+		return;
+	plain = event_frame(&e, code(symbolizer_test_plain));
+	copied = WK_FRAME_MAKE_FILE(3, WK_FRAME_FILE_OFF(plain));
+	announce_copy(3, &copy, &map);
+	f = resolve(plain);
+	g = resolve(copied);
+	st = symbolizer_stats(sym);
+	/* room for the answers of one file, not of two */
+	new_symbolizer(st.answers_bytes * 2 - 1);
+	f = resolve(plain);
+	g = resolve(copied);
+	ck_assert_uint_ne(f.module, g.module);
+	symbolizer_trim(sym);
+	g = resolve(copied);
+	symbolizer_trim(sym);
+	st = symbolizer_stats(sym);
+	ck_assert_uint_eq(st.files, 1);
+	ck_assert_uint_eq(st.files_dropped, 1);
+	g = resolve(copied);	/* whichever went: both have names again */
+	ck_named(&g, "symbolizer_test_plain");
+	f = resolve(plain);
+	ck_named(&f, "symbolizer_test_plain");
+	ck_assert_uint_ne(f.module, g.module);
+	ck_assert_str_eq(module_of(&f)->path, own_path());
+	ck_assert_str_eq(module_of(&g)->path, path);
+	ck_assert_str_eq(symbolizer_module(sym, 1000)->path, "");
+	munmap(map, 4096);
+}
+END_TEST
+
+/* Under a budget that holds nothing, memory doesn't grow with the files that were seen. */
+START_TEST(many_files_bounded)
+{
+	uint64_t most = 0;
+	struct wk_file_event e;
+	void *map;
+
+	new_symbolizer(64 << 10);
+	if (!announce_self(2, &e))
+		return;
+	for (uint32_t i = 0; i < 12; i++) {
+		struct symbolizer_stats st;
+		struct wk_file_event copy;
+
+		announce_copy(3 + i, &copy, &map);
+		for (uint64_t off = 0; off < 200; off++) {
+			struct symbol_frame f;
+			uint64_t at = WK_FRAME_FILE_OFF(event_frame(&e, code(mangled)));
+
+			f = resolve(WK_FRAME_MAKE_FILE(3 + i, at - off));
+			ck_assert_int_eq(module_of(&f)->error, 0);
+		}
+		munmap(map, 4096);
+		symbolizer_trim(sym);
+		st = symbolizer_stats(sym);
+		ck_assert_uint_le(st.symtabs_bytes + st.bounds_bytes + st.answers_bytes, 64 << 10);
+		if (i == 3)
+			most = symbolizer_module_count(sym);
+		if (i > 3)
+			ck_assert_uint_le(symbolizer_module_count(sym), most + 2);
+	}
+	ck_assert_uint_gt(symbolizer_stats(sym).files_dropped, 5);
+}
+END_TEST
+
+/* A name that a newer table of the kernel has. */
+START_TEST(kernel_names_anew)
+{
+	struct kallsyms *k cleanup(kallsyms_cleanup) = NULL;
+	struct symbol_frame f = resolve(0xffffffff81000123);
+
+	ck_assert_str_eq(module_of(&f)->path, "[kernel]");
+	ck_assert_int_eq(kallsyms_parse(kernel_text, strlen(kernel_text), NULL, &k, NULL), 0);
+	symbolizer_set_kallsyms(sym, k);
+	f = resolve(0xffffffff81000123);
+	ck_named(&f, "do_one_thing");
+	symbolizer_set_kallsyms(sym, NULL);
+	f = resolve(0xffffffff81000123);
+	ck_assert_ptr_null(f.name);
+}
+END_TEST
+
+/* The file was rewritten after its tables went: no names of the other version. */
+START_TEST(rewritten_before_a_reload)
+{
+	struct wk_file_event e, copy;
+	struct symbol_frame f;
+	uint64_t plain, other;
+	void *map;
+	struct timespec times[] = { { .tv_nsec = UTIME_OMIT },
+				    { .tv_sec = 1000000000, .tv_nsec = 1 } };
+
+	new_symbolizer(1);
+	if (!announce_self(2, &e))
+		return;
+	plain = event_frame(&e, code(symbolizer_test_plain));
+	other = WK_FRAME_MAKE_FILE(3, WK_FRAME_FILE_OFF(event_frame(&e, code(mangled))));
+	announce_copy(3, &copy, &map);
+	resolve(WK_FRAME_MAKE_FILE(3, WK_FRAME_FILE_OFF(plain)));
+	resolve(plain);
+	ck_assert_uint_eq(symbolizer_stats(sym).tables_dropped, 1);
+	files_close_idle(files, UINT64_MAX);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+	f = resolve(other);
+	ck_assert_ptr_null(f.name);
+	ck_assert_int_eq(module_of(&f)->error, -ESTALE);
+	f = resolve(WK_FRAME_MAKE_FILE(3, WK_FRAME_FILE_OFF(plain)));
+	ck_named(&f, "symbolizer_test_plain");
+	munmap(map, 4096);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("symbolizer");
@@ -550,6 +724,11 @@ int main(void)
 	tcase_add_test(t, kernel_without_names);
 	tcase_add_test(t, other_frames);
 	tcase_add_test(t, texts_stay);
+	tcase_add_test(t, answers_survive_their_tables);
+	tcase_add_test(t, trim_lets_the_least_used_go);
+	tcase_add_test(t, many_files_bounded);
+	tcase_add_test(t, kernel_names_anew);
+	tcase_add_test(t, rewritten_before_a_reload);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);
