@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-truth test-kernels test-kernels-arm64 bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-kernels test-kernels-arm64 bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -46,6 +46,7 @@ help:
 	@echo 'make fuzz          every parser of foreign bytes, T=20 seconds each'
 	@echo 'make e2e           end-to-end tests against the running kernel (as root)'
 	@echo 'make test-rows     unwind tables of every file in ROWS_DIRS against libdw; a few minutes'
+	@echo 'make test-code     unwind rules made from code against .eh_frame; seconds'
 	@echo 'make test-truth    stacks against libdwfl, over real programs (as root); a few minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
@@ -147,7 +148,15 @@ ROWS_DIRS ?= /usr/bin /usr/lib
 $(B)/compare_rows: tests/unwind/compare_rows.c $(B)/libwick.a
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
 
-test-rows: $(B)/compare_rows
+# And the rules made from code, against the .eh_frame of these: wick itself has symbols, the others don't.
+CODE_FILES ?= $(B)/wick /usr/bin/openssl $(firstword $(wildcard /usr/lib/x86_64-linux-gnu/libc.so.6 /usr/lib64/libc.so.6))
+$(B)/compare_code: tests/unwind/compare_code.c $(B)/libwick.a
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+test-code: $(B)/compare_code $(B)/wick
+	$(Q)$(B)/compare_code $(CODE_FILES)
+
+test-rows: $(B)/compare_rows test-code
 	$(Q)$(B)/compare_rows $(ROWS_DIRS)
 
 # wick's stacks against libdwfl's for the same ticks, over real programs (as root).

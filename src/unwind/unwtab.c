@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "unwind/cfi.h"
+#include "unwind/gaps.h"
 #include "unwind/unwtab.h"
 
 /* rows.h, for a table in memory. */
@@ -29,7 +30,7 @@ static inline int array_word(const void *array, uint64_t n, __u64 *ret)
 #define WK_ROW_WORD(words, n, dst) array_word(words, n, dst)
 #include "rows.h"
 
-#define SECTION_MAX   (1u << 30)	/* so that an offset leaves room for FROM_DEBUG */
+#define SECTION_MAX   (1u << 30)	/* so that an offset leaves room for FROM_DEBUG and FROM_CODE */
 #define SEGMENTS_MAX  64		/* executable PT_LOADs; files have 1 to 4 */
 #define PADDING_MAX   15		/* functions are aligned to 16 */
 #define ENTRY_BYTES   64
@@ -47,6 +48,7 @@ enum {
 	FROM_ENTRY = 1,
 };
 #define FROM_DEBUG 0x80000000u	/* + offset in .debug_frame */
+#define FROM_CODE  0x40000000u	/* + number of the piece of code */
 
 struct compiler {
 	const struct elf *elf;
@@ -57,6 +59,9 @@ struct compiler {
 	size_t nsegments;
 	void *section[2];	/* .eh_frame, .debug_frame */
 	struct cfi cfi[2];
+	struct gap *gaps;	/* between places, by segment */
+	size_t ngaps, gaps_cap;
+	struct code *code;	/* what no section covers; or NULL */
 	struct place *places;
 	size_t nplaces, cap_places;
 
@@ -92,6 +97,8 @@ static void compiler_cleanup(struct compiler *c)
 {
 	free(c->section[0]);
 	free(c->section[1]);
+	free(c->gaps);
+	code_free(c->code);
 	free(c->places);
 	free(c->index);
 	free(c->rows);
@@ -275,6 +282,15 @@ static int add_debug_frame(struct compiler *c, const struct elf *debug)
 
 /* ---- code without FDEs ---------------------------------------------------------------------- */
 
+static int add_gap(struct compiler *c, const struct elf_segment *s, uint64_t start, uint64_t end)
+{
+	int r = array_grow(&c->gaps, &c->gaps_cap, c->ngaps + 1, sizeof(*c->gaps));
+
+	if (!r)
+		c->gaps[c->ngaps++] = (struct gap){ start, start - s->offset + s->vaddr, end - start };
+	return r;
+}
+
 /* What a signal handler returns to. mov $15, %rax; syscall. mov x8, #139; svc #0. */
 static const uint8_t x86_64_trampoline[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 static const uint8_t arm64_trampoline[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
@@ -313,34 +329,42 @@ static int scan_gap(struct compiler *c, uint64_t start, uint64_t end, uint8_t *c
 	return 0;
 }
 
-/* Between the first nplaces places, which are sorted. */
-static int scan_gaps(struct compiler *c)
+/* The code between the places, which are sorted. */
+static int find_gaps(struct compiler *c)
 {
-	uint8_t *chunk cleanup(freep_cleanup) = malloc(SCAN_CHUNK);
-	uint64_t budget = c->limits->scan_bytes;
-	size_t nplaces = c->nplaces;
 	int r = 0;
 
-	if (!chunk)
-		return -ENOMEM;
+	c->ngaps = 0;
 	for (size_t i = 0; i < c->nsegments && !r; i++) {
 		const struct elf_segment *s = c->segments[i];
 		uint64_t at = s->offset, end = s->offset + s->filesz;
 
-		for (size_t j = 0; j < nplaces && !r; j++) {
-			struct place p = c->places[j];
+		for (size_t j = 0; j < c->nplaces && !r; j++) {
+			const struct place *p = &c->places[j];
 
-			if (p.start + p.size <= at)
+			if (p->start + p->size <= at)
 				continue;
-			if (p.start >= end)
+			if (p->start >= end)
 				break;
-			if (p.start > at)
-				r = scan_gap(c, at, p.start, chunk, &budget);
-			at = p.start + p.size;
+			if (p->start > at)
+				r = add_gap(c, s, at, p->start);
+			at = p->start + p->size;
 		}
 		if (!r && at < end)
-			r = scan_gap(c, at, end, chunk, &budget);
+			r = add_gap(c, s, at, end);
 	}
+	return r;
+}
+
+static int scan_gaps(struct compiler *c)
+{
+	cleanup(freep_cleanup) uint8_t *chunk = malloc(SCAN_CHUNK);
+	uint64_t budget = c->limits->scan_bytes;
+	int r = chunk ? find_gaps(c) : -ENOMEM;
+
+	for (size_t i = 0; i < c->ngaps && !r; i++)
+		r = scan_gap(c, c->gaps[i].offset, c->gaps[i].offset + c->gaps[i].size, chunk,
+			     &budget);
 	return r;
 }
 
@@ -374,6 +398,36 @@ static bool is_entry(const struct compiler *c, uint64_t offset)
 		    !memcmp(code, begins[i].code, begins[i].size))
 			return true;
 	return false;
+}
+
+/* Rules made from code where there are no others. Go's code is walked by its frame pointers. */
+static int add_code(struct compiler *c, const struct elf *debug)
+{
+	uint64_t entry = elf_entry(c->elf), start, end, offset;
+	const struct elf_segment *s = segment_of(c, entry);
+	size_t n = 0;
+	int r;
+
+	if (c->machine != EM_X86_64 || c->go)
+		return 0;
+	if (!entry || !s || !is_entry(c, entry - s->vaddr + s->offset))
+		entry = 0;
+	sort_places(c);
+	r = find_gaps(c);
+	if (!r)
+		r = gaps_trace(c->elf, debug, entry, c->gaps, c->ngaps, c->limits->code_bytes,
+			       &c->code);
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	c->stats.code_bytes = code_known_bytes(c->code);
+	while (code_next(c->code, &n, &start, &end)) {
+		s = segment_of(c, start);
+		offset = start - s->vaddr + s->offset;
+		r = add_place(c, offset, end - start, (uint32_t)(n - 1) | FROM_CODE);
+		if (r)
+			return r;
+	}
+	return 0;
 }
 
 /* The entry point has no caller. Says so where the CFI doesn't cover it. */
@@ -508,6 +562,22 @@ static void compile_fde(struct compiler *c, struct cfi *cfi, size_t offset, uint
 	}
 }
 
+static void each_code_row(void *arg, uint64_t vaddr, const struct wk_row *row)
+{
+	put_row_at(arg, vaddr, *row);
+}
+
+static void compile_code(struct compiler *c, size_t piece, uint64_t place_start)
+{
+	uint64_t end;
+	size_t n = piece;
+
+	if (!code_next(c->code, &n, &c->first, &end))	/* never: it could before */
+		return;
+	c->to_offset = place_start - c->first;
+	code_rows(c->code, piece, each_code_row, c);
+}
+
 static void compile_place(struct compiler *c, const struct place *p, uint64_t prev_end)
 {
 	c->leaves = c->go && p->source & FROM_DEBUG;
@@ -517,6 +587,8 @@ static void compile_place(struct compiler *c, const struct place *p, uint64_t pr
 		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_ROOT });
 	else if (p->source & FROM_DEBUG)
 		compile_fde(c, &c->cfi[1], p->source & ~FROM_DEBUG, p->start, prev_end);
+	else if (p->source & FROM_CODE)
+		compile_code(c, p->source & ~FROM_CODE, p->start);
 	else
 		compile_fde(c, &c->cfi[0], p->source, p->start, prev_end);
 }
@@ -608,9 +680,11 @@ int unwtab_compile(const struct elf *elf, const struct elf *debug,
 	sort_places(&c);
 	r = scan_gaps(&c);
 	if (!r)
-		r = add_entry(&c);
-	if (!r)
 		r = add_debug_frame(&c, debug);
+	if (!r)
+		r = add_code(&c, debug);
+	if (!r)
+		r = add_entry(&c);
 	if (r)
 		return r;
 	if (!c.nplaces)

@@ -1,4 +1,4 @@
-/* unwtab.h - compiles a file's call frame information into the table that the stack walk reads.
+/* unwtab.h - compiles what is known of a file's stack frames into the table that the walk reads.
  *
  *	struct unwtab *t;
  *	int r = unwtab_compile(elf, debug, &UNWTAB_LIMITS_DEFAULT, &t);
@@ -12,16 +12,19 @@
  * Sources, the first that covers an address wins:
  *	.eh_frame	found by section, or by PT_GNU_EH_FRAME where sections were stripped
  *	signal frames	the trampoline's code bytes, where .eh_frame covers nothing (musl, Go, vDSO)
- *	entry point	up to 64 bytes of bare _start, likewise: the root (musl, ld.so)
  *	.debug_frame	of the file, else of its separate debug file; of Go programs only what it
  *			says of code that has no frame yet or none at all (WK_CFA_LEAF): it doesn't know
  *			of saved frame pointers, by which the rest of their code is walked
+ *	code		x86-64 but Go: what its instructions do to the stack (code.h), of gaps of 16
+ *			bytes or more; bare _start is the root
+ *	entry point	where none of these has it: up to 64 bytes of _start, the root
  * Only what lies in executable PT_LOADs counts, and rows are by file offset. Where FDEs overlap,
  * the one that starts later has the rest, as for the C++ runtime. Alignment padding, up to 15 bytes
  * without an FDE, belongs to the rule before it; larger gaps are WK_CFA_NONE. A walk looks a return
  * address up at the byte before it, so a trampoline's row starts one byte before its code.
  *
- * Cost: about 120 ns per row (cc1: 430,000 rows in 55 ms). Memory while compiling: the section, 16
+ * Cost: about 120 ns per row (cc1: 430,000 rows in 55 ms), and 200 ns per instruction of code without
+ * FDEs. Memory while compiling: the section, 16
  * to 32 bytes per FDE, 16 to 24 per row; afterwards 8 per row and 1/128 of the text.
  */
 #ifndef WICK_UNWIND_UNWTAB_H
@@ -37,16 +40,18 @@ struct unwtab_limits {
 	uint32_t rows;
 	uint64_t text_bytes;	/* from the first to the last byte with a rule; under 2^36 */
 	uint64_t scan_bytes;	/* of code without FDEs that is searched for signal trampolines */
+	uint64_t code_bytes;	/* of code without FDEs that is followed for rules of its own */
 };
 /* The largest seen: chrome, 1 M FDEs, 4 M rows, 250 MiB of text. */
 #define UNWTAB_LIMITS_DEFAULT                                                                      \
-	((struct unwtab_limits){ 256u << 20, 4u << 20, 16u << 20, 1u << 30, 16u << 20 })
+	((struct unwtab_limits){ 256u << 20, 4u << 20, 16u << 20, 1u << 30, 16u << 20, 16u << 20 })
 
 struct unwtab_stats {
 	uint32_t fdes;		/* with code in an executable segment */
 	uint32_t fdes_malformed, fdes_unsupported; /* entries passed over */
 	uint32_t overlaps;	/* FDEs cut short by the next */
 	uint32_t trampolines;	/* found by their code */
+	uint64_t code_bytes;	/* of code whose rules were made from itself */
 	uint32_t rows, sides;
 	size_t bytes;		/* of the table */
 	uint32_t reasons[RULE_REASONS_MAX]; /* rules refused, before merging of equal rows */

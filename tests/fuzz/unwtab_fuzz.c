@@ -95,7 +95,7 @@ static void check(const struct unwtab *t, const struct unwtab_limits *limits)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct unwtab_limits limits = { 1u << 20, 5000, 20000, 8u << 20, 1u << 20 };
+	const struct unwtab_limits limits = { 1u << 20, 5000, 20000, 8u << 20, 1u << 20, 1u << 20 };
 	struct elf *e cleanup(elf_cleanup) = NULL;
 	struct unwtab *t cleanup(unwtab_cleanup) = NULL;
 	int r;

@@ -327,6 +327,50 @@ START_TEST(bare_entry_point)
 }
 END_TEST
 
+/* What no FDE covers has rules from its own code: here what the entry point calls. */
+START_TEST(code_without_fdes)
+{
+	static const uint8_t code[] = {
+		0x31, 0xed,			/* 0x200: xor %ebp, %ebp */
+		0xe8, 0x09, 0, 0, 0,		/* call 0x210 */
+		0xf4, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+		0x55, 0x48, 0x89, 0xe5,		/* 0x210: push %rbp; mov %rsp, %rbp */
+		0x5d, 0xc3,			/* pop %rbp; ret */
+	};
+	struct unwtab_limits limits = UNWTAB_LIMITS_DEFAULT;
+	struct section s = { .n = 0 };
+	struct image *i cleanup(freep_cleanup) = NULL;
+	struct unwtab *t = NULL;
+	size_t cie = usual_cie(&s);
+
+	put_fde(&s, cie, 0x100, 0x100, 2);
+	put_fde(&s, cie, 0x300, 0x40, 3);
+	i = image_of(&s);
+	i->h.e_type = ET_EXEC;
+	i->h.e_entry = TEXT_VADDR + 0x200;
+	memcpy(i->text + 0x200, code, sizeof(code));
+	ck_assert_int_eq(compile_image(i, &limits, &t), 0);
+	ck_assert_int_eq(words_at(t, 0x1ff), 2);
+	ck_assert_int_eq(row_at(t, 0x200).cfa, WK_CFA_ROOT);
+	ck_assert_int_eq(row_at(t, 0x207).cfa, WK_CFA_ROOT);
+	ck_assert_int_eq(words_at(t, 0x210), 1);
+	ck_assert_int_eq(words_at(t, 0x211), 2);
+	ck_assert_int_eq(row_at(t, 0x214).cfa, WK_CFA_FP);
+	ck_assert_int_eq(words_at(t, 0x215), 1);
+	ck_assert_int_eq(row_at(t, 0x230).cfa, WK_CFA_NONE);
+	ck_assert_int_eq(words_at(t, 0x300), 3);
+	ck_assert_uint_eq(unwtab_stats(t)->code_bytes, 14);
+	unwtab_free(t);
+
+	/* Over the limit only the entry point is known. */
+	limits.code_bytes = 0x40;
+	ck_assert_int_eq(compile_image(i, &limits, &t), 0);
+	ck_assert_int_eq(row_at(t, 0x200).cfa, WK_CFA_ROOT);
+	ck_assert_uint_eq(unwtab_stats(t)->code_bytes, 0);
+	unwtab_free(t);
+}
+END_TEST
+
 START_TEST(without_section_headers)
 {
 	static const uint8_t junk[] = { 0xff, 0xff, 0xff, 0x7f };
@@ -510,7 +554,7 @@ static struct module {
 	uint64_t base;
 	struct elf *elf;
 	struct unwtab *table;
-} modules[16];
+} modules[64];
 static size_t nmodules;
 
 static int load_module(struct dl_phdr_info *info, size_t size, void *arg)
@@ -669,6 +713,7 @@ int main(void)
 	tcase_add_test(tables, trampoline_by_its_code);
 	tcase_add_test(tables, signal_fde_from_the_byte_before);
 	tcase_add_test(tables, bare_entry_point);
+	tcase_add_test(tables, code_without_fdes);
 	tcase_add_test(tables, without_section_headers);
 	tcase_add_test(tables, debug_frame);
 	tcase_add_test(tables, go_debug_frame);

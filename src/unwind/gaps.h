@@ -1,0 +1,31 @@
+/* gaps.h - rules for the code of an ELF file that no call frame information covers, from the code.
+ *
+ *	struct gap gaps[] = { { offset, vaddr, size }, ... };	// ascending
+ *	r = gaps_trace(elf, debug, entry, gaps, n, max, &code);
+ *
+ * Reads the gaps, tells code.h where functions start (symbols of both tables, and of the separate debug
+ * file), and follows the code.
+ *
+ * Hostile input: as code.h; symbols are read in pieces, at most GAPS_SYMBOLS_MAX of them.
+ */
+#ifndef WICK_UNWIND_GAPS_H
+#define WICK_UNWIND_GAPS_H
+
+#include "elf/elf.h"
+#include "unwind/code.h"
+
+#define GAPS_SYMBOLS_MAX (4u << 20)	/* of one table; chrome has 1.2 M */
+
+struct gap {
+	uint64_t offset, vaddr, size;	/* file offset, address, bytes */
+};
+
+/* x86-64 only. debug may be NULL. entry: the address of the outermost function, or 0. Gaps under 16
+ * bytes are taken for padding; of the others those up to max bytes in all.
+ *	0
+ *	-ENOENT		nothing is worth looking at, or nothing was found
+ *	-ENOMEM, and what pread says; what is malformed is passed over */
+int must_check gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
+			  const struct gap *gaps, size_t n, uint64_t max, struct code **ret);
+
+#endif
