@@ -16,7 +16,7 @@ say	= $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
 ARCH	?= $(shell uname -m)
 BPFARCH	:= $(if $(filter aarch64 arm64,$(ARCH)),arm64,x86)
-PKGS	:= libbpf libelf libdw zlib liblzma libprotobuf-c libcurl yaml-0.1 jansson libmicrohttpd
+PKGS	:= libbpf libelf libdw zlib libzstd liblzma libprotobuf-c libcurl yaml-0.1 jansson libmicrohttpd
 CPPFLAGS += -D_GNU_SOURCE -DWICK_VERSION='"$(VERSION)"' -Iinclude -Isrc -Ibpf -I$(B)/gen
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wformat=2 \
 	   -Wno-missing-field-initializers $(if $(CI),-Werror)

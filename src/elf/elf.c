@@ -5,6 +5,11 @@
 #include <endian.h>
 #include <sys/stat.h>
 #include <zlib.h>
+#include <zstd.h>
+
+#ifndef ELFCOMPRESS_ZSTD	/* glibc 2.37 */
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "headers are used as they lie in the file: little-endian hosts only"
@@ -467,59 +472,106 @@ static int inflate_range(const struct elf *e, uint64_t offset, uint64_t n, unsig
 	return zr == Z_STREAM_END && got == size ? 0 : -EBADMSG;
 }
 
-/* gABI "Section Compression": an Elf64_Chdr, then the stream. */
-static int read_compressed(const struct elf *e, const struct elf_section *s, size_t max,
-			   void **ret, size_t *ret_size)
+/* The same for zstd. Its window is what the frame asks for, 128 MiB at most (zstd's own limit). */
+static int unzstd_range(const struct elf *e, uint64_t offset, uint64_t n, unsigned char *out,
+			size_t size)
 {
-	unsigned char *p cleanup(freep_cleanup) = NULL;
+	ZSTD_DStream *z = ZSTD_createDStream();
+	ZSTD_outBuffer to = { out, size, 0 };
+	unsigned char in[16384];
+	size_t left = 1;	/* 0: the frame has ended */
+	int r = z ? 0 : -ENOMEM;
+
+	while (!r && left && n) {
+		ZSTD_inBuffer from = { in, (size_t)MIN(n, sizeof(in)), 0 };
+
+		r = elf_read(e, offset, in, from.size);
+		offset += from.size;
+		n -= from.size;
+		while (!r && left && from.pos < from.size) {
+			size_t before = from.pos + to.pos;
+
+			left = ZSTD_decompressStream(z, &to, &from);
+			if (ZSTD_isError(left) || (left && from.pos + to.pos == before))
+				r = -EBADMSG;
+		}
+	}
+	ZSTD_freeDStream(z);
+	if (r)
+		return r;
+	return !left && to.pos == size ? 0 : -EBADMSG;
+}
+
+/* gABI "Section Compression": an Elf64_Chdr, then the stream. */
+static int read_chdr(const struct elf *e, const struct elf_section *s, Elf64_Chdr *ret)
+{
+	if (s->size < sizeof(*ret))
+		return -EBADMSG;
+	return elf_read(e, s->offset, ret, sizeof(*ret));
+}
+
+int elf_section_size(const struct elf *e, const struct elf_section *s, uint64_t *ret)
+{
 	Elf64_Chdr ch;
 	int r;
 
-	if (s->size < sizeof(ch) || !inside(e->size, s->offset, s->size))
+	if (s->type == SHT_NOBITS)
+		return -ENOENT;
+	if (!inside(e->size, s->offset, s->size))
 		return -EBADMSG;
-	r = elf_read(e, s->offset, &ch, sizeof(ch));
+	if (!(s->flags & SHF_COMPRESSED)) {
+		*ret = s->size;
+		return 0;
+	}
+	r = read_chdr(e, s, &ch);
 	if (r)
 		return r;
-	if (ch.ch_type != ELFCOMPRESS_ZLIB)
+	if (ch.ch_type != ELFCOMPRESS_ZLIB && ch.ch_type != ELFCOMPRESS_ZSTD)
 		return -ENOTSUP;
-	if (ch.ch_size > max)
-		return -E2BIG;
-	p = malloc(ch.ch_size + 1);
-	if (!p)
-		return -ENOMEM;
-	r = inflate_range(e, s->offset + sizeof(ch), s->size - sizeof(ch), p, ch.ch_size);
+	*ret = ch.ch_size;
+	return 0;
+}
+
+int elf_section_read_into(const struct elf *e, const struct elf_section *s, void *buf, size_t size)
+{
+	uint64_t has, from = s->offset + sizeof(Elf64_Chdr);
+	Elf64_Chdr ch;
+	int r = elf_section_size(e, s, &has);
+
 	if (r)
 		return r;
-	p[ch.ch_size] = 0;
-	*ret = take(p);
-	*ret_size = ch.ch_size;
-	return 0;
+	if (has != size)
+		return -EBADMSG;	/* it has changed since the caller asked */
+	if (!(s->flags & SHF_COMPRESSED))
+		return elf_read(e, s->offset, buf, size);
+	r = read_chdr(e, s, &ch);
+	if (r)
+		return r;
+	if (ch.ch_type == ELFCOMPRESS_ZSTD)
+		return unzstd_range(e, from, s->size - sizeof(ch), buf, size);
+	return inflate_range(e, from, s->size - sizeof(ch), buf, size);
 }
 
 int elf_section_read(const struct elf *e, const struct elf_section *s, size_t max, void **ret,
 		     size_t *ret_size)
 {
 	unsigned char *p cleanup(freep_cleanup) = NULL;
-	int r;
+	uint64_t size;
+	int r = elf_section_size(e, s, &size);
 
-	max = MIN(max, SIZE_MAX / 2);
-	if (s->type == SHT_NOBITS)
-		return -ENOENT;
-	if (s->flags & SHF_COMPRESSED)
-		return read_compressed(e, s, max, ret, ret_size);
-	if (!inside(e->size, s->offset, s->size))
-		return -EBADMSG;
-	if (s->size > max)
-		return -E2BIG;
-	p = malloc(s->size + 1);
-	if (!p)
-		return -ENOMEM;
-	r = elf_read(e, s->offset, p, s->size);
 	if (r)
 		return r;
-	p[s->size] = 0;
+	if (size > MIN(max, SIZE_MAX / 2))
+		return -E2BIG;
+	p = malloc(size + 1);
+	if (!p)
+		return -ENOMEM;
+	r = elf_section_read_into(e, s, p, size);
+	if (r)
+		return r;
+	p[size] = 0;
 	*ret = take(p);
-	*ret_size = s->size;
+	*ret_size = size;
 	return 0;
 }
 

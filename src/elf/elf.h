@@ -110,11 +110,17 @@ size_t elf_section_count(const struct elf *e);
 const struct elf_section *elf_section(const struct elf *e, size_t index);
 const struct elf_section *elf_section_by_name(const struct elf *e, const char *name);
 const struct elf_section *elf_section_by_type(const struct elf *e, uint32_t type);
-/* Reads a section whole, decompressed when it is SHF_COMPRESSED (zlib; -ENOTSUP for others).
+/* Reads a section whole, decompressed when it is SHF_COMPRESSED (zlib or zstd; -ENOTSUP for others).
  * -E2BIG above max bytes, -ENOENT for SHT_NOBITS. The caller frees *ret; it is never NULL, and
  * the byte after the last is 0. */
 int must_check elf_section_read(const struct elf *e, const struct elf_section *s, size_t max,
 				void **ret, size_t *ret_size);
+/* The same in two steps, for a caller with memory of its own: the bytes of a section's content,
+ * decompressed (a compressed section only claims them: cap before you allocate), and the content
+ * itself, of exactly that size. */
+int must_check elf_section_size(const struct elf *e, const struct elf_section *s, uint64_t *ret);
+int must_check elf_section_read_into(const struct elf *e, const struct elf_section *s, void *buf,
+				     size_t size);
 
 /* The next note of a buffer (gABI "Note Section"). *pos starts at 0; align is the segment's or
  * section's alignment (8 for 8, anything else means 4, as the GNU tools read it). False at the

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "elf/dynsym.h"
 #include "elf/elf.h"
@@ -268,6 +269,23 @@ START_TEST(section_names_and_bytes)
 }
 END_TEST
 
+enum { ZSTD = 2 };	/* ELFCOMPRESS_ZSTD, glibc 2.37 */
+
+/* 100,000 bytes, compressed; their size. */
+static size_t pack(uint32_t type, const unsigned char *plain, unsigned char *out, size_t room)
+{
+	uLongf n = room;
+	size_t z;
+
+	if (type == ZSTD) {
+		z = ZSTD_compress(out, room, plain, 100000, 3);
+		ck_assert(!ZSTD_isError(z));
+		return z;
+	}
+	ck_assert_int_eq(compress(out, &n, plain, 100000), Z_OK);
+	return n;
+}
+
 START_TEST(compressed_sections)
 {
 	struct image *i cleanup(freep_cleanup) = image_new();
@@ -284,15 +302,20 @@ START_TEST(compressed_sections)
 		{ ELFCOMPRESS_ZLIB, 99999, 0, 100000, -EBADMSG },
 		{ ELFCOMPRESS_ZLIB, 100001, 0, 200000, -EBADMSG },
 		{ ELFCOMPRESS_ZLIB, 100000, 1, 100000, -EBADMSG },
-		{ 2, 100000, 0, 100000, -ENOTSUP },	/* zstd */
+		{ ZSTD, 100000, 0, 100000, 0 },
+		{ ZSTD, 100000, 0, 99999, -E2BIG },
+		{ ZSTD, 99999, 0, 100000, -EBADMSG },
+		{ ZSTD, 100001, 0, 200000, -EBADMSG },
+		{ ZSTD, 100000, 1, 100000, -EBADMSG },
+		{ 3, 100000, 0, 100000, -ENOTSUP },
 	};
-	uLongf packed = sizeof(i->data) - sizeof(ch);
 
 	for (size_t k = 0; k < 100000; k++)
 		plain[k] = (unsigned char)(k / 300);
-	ck_assert_int_eq(compress(i->data + sizeof(ch), &packed, plain, 100000), Z_OK);
 	add_sections(i, 3);
 	for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
+		size_t packed = pack(cases[k].type, plain, i->data + sizeof(ch),
+				     sizeof(i->data) - sizeof(ch));
 		struct elf *e cleanup(elf_cleanup) = NULL;
 		void *p cleanup(freep_cleanup) = NULL;
 		size_t n = 0;
