@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-kernels test-kernels-arm64 bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-kernels-arm64 bench install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -48,6 +48,7 @@ help:
 	@echo 'make test-rows     unwind tables of every file in ROWS_DIRS against libdw; a few minutes'
 	@echo 'make test-code     unwind rules made from code against .eh_frame; seconds'
 	@echo 'make test-truth    stacks against libdwfl, over real programs (as root); a few minutes'
+	@echo 'make test-names    names, lines and inlined calls against llvm-symbolizer; a few minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
@@ -165,6 +166,14 @@ $(B)/ground_truth: tests/unwind/ground_truth.c $(B)/libwick.a
 
 test-truth: $(B)/ground_truth
 	$(Q)GROUND_TRUTH=$(abspath $(B)/ground_truth) python3 tests/unwind/ground_truth.py $(TRUTH)
+
+# Names, lines and inlined calls against llvm-symbolizer, over random addresses of real files.
+$(B)/addresses: tests/names/addresses.c $(B)/libwick.a
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+test-names: $(B)/addresses
+	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
+	$(Q)ADDRESSES=$(abspath $(B)/addresses) python3 tests/names/compare.py $(NAMES)
 
 # The BPF object for the other architecture: it must at least compile.
 $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)

@@ -20,11 +20,11 @@
 #include "profile/report.h"
 
 struct options {
-	bool all, inherit, threads, quiet, unsafe_kernel;
+	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines;
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
-	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes;
+	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
 	struct str_list push, labels;
 };
 
@@ -57,6 +57,10 @@ static const struct option_row rows[] = {
 	  OPT(labels) },
 	{ OPT_CHOICE, 0, "demangle", "MODE", "C++ and Rust names", OPT(demangle), .def = "simple",
 	  .choices = demangle_names },
+	{ OPT_FLAG, 0, "lines", NULL, "source lines, where debug information is at hand",
+	  OPT(lines), .def = "yes" },
+	{ OPT_FLAG, 0, "inlines", NULL, "inlined calls as frames of their own",
+	  OPT(inlines), .def = "yes" },
 	{ OPT_FLAG, 0, "threads", NULL, "tell threads of one name apart by a tid label",
 	  OPT(threads) },
 	{ OPT_U32, 'n', "top", "ROWS", "functions to print afterwards", OPT(top), .min = 0,
@@ -75,6 +79,11 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "symbol-bytes", "BYTES",
 	  "memory of symbol tables; beyond it they are read again",
 	  OPT(symbol_bytes), .min = 1 << 20, .max = 4ULL << 30, .def = "16M" },
+	{ OPT_SIZE, 0, "lines-bytes", "BYTES", "memory for debug information at most",
+	  OPT(lines_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "256M" },
+	{ OPT_SECONDS, 0, "lines-time", "SECONDS",
+	  "time to spend on debug information at most, a quarter of it on one file",
+	  OPT(lines_time), .min = 10000000, .max = 3600000000000ULL, .def = "10" },
 	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
 	  .max = SAMPLER_FILES_MAX, .def = "4096" },
 	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
@@ -475,6 +484,9 @@ static int finish(struct record *r, struct err *e)
 	struct symbolizer_options so = {
 		.demangle = (enum demangle_mode)r->o->demangle,
 		.bytes = r->o->symbol_bytes,
+		.want_lines = r->o->lines,
+		.lines = { .inlines = r->o->inlines, .max_bytes = r->o->lines_bytes,
+			   .max_ns = r->o->lines_time },
 	};
 	struct build_stats stats = { 0 };
 	int ret;

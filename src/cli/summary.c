@@ -98,6 +98,37 @@ static void print_code_limits(FILE *out, const struct recorder *rec)
 			     "stayed addresses\n", (unsigned long long)st.refused_processes);
 }
 
+/* The files whose debug information was left aside, the three that cost most answers. */
+static void print_lines(FILE *out, const struct symbolizer *sym)
+{
+	struct lines_stats all = symbolizer_lines_stats(sym);
+
+	if (all.evicted)
+		fprintf(out, "wick: debug information over --lines-bytes: %llu evictions\n",
+			(unsigned long long)all.evicted);
+	for (size_t n = 0; n < 3; n++) {
+		static const struct lines_state none;
+		struct lines_state worst = none;
+		uint64_t before = n ? all.refused : UINT64_MAX;
+		uint32_t module = 0;
+
+		for (uint32_t i = 0; i < symbolizer_module_count(sym); i++) {
+			struct lines_state st = symbolizer_lines_state(sym, i);
+
+			if (st.refused > worst.refused && st.refused < before) {
+				worst = st;
+				module = i;
+			}
+		}
+		if (!worst.refused)
+			return;
+		all.refused = worst.refused;
+		fprintf(out, "wick: without lines: %llu addresses in %s (%s)\n",
+			(unsigned long long)worst.refused, symbolizer_module(sym, module)->path,
+			worst.hint ? worst.hint : "its debug information can't be read");
+	}
+}
+
 static void print_limits(FILE *out, const struct recorder *rec)
 {
 	const struct unwinder_stats *u = unwinder_stats(rec->unwinder);
@@ -152,6 +183,7 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 	else
 		fprintf(out, "wick: no samples: nothing that was selected ran on a CPU meanwhile\n");
 	print_unnamed(out, sym, stats, rec->samples.count);
+	print_lines(out, sym);
 	print_limits(out, rec);
 	print_symbols(out, sym);
 }

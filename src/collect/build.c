@@ -11,6 +11,7 @@ struct place {			/* of one frame word */
 
 struct module_use {
 	uint32_t mapping[2];	/* profile mapping of unnamed and of named frames; 0: not made yet */
+	uint32_t has;		/* PROFILE_HAS_* of the latter so far */
 	uint64_t samples, unnamed_leaf;	/* with a frame in it; with an unnamed leaf in it */
 	uint32_t last_entry;		/* that counted in samples */
 };
@@ -26,6 +27,8 @@ struct builder {
 	struct module_use *uses;/* of each module */
 	size_t uses_cap;
 	uint32_t pid_key, tid_key, comm_key;
+	struct profile_line *lines;	/* of the location at hand */
+	size_t lines_cap;
 	uint32_t *ids;		/* locations of the stack at hand */
 	size_t ids_cap;
 	uint32_t entry;		/* at hand, from 1 */
@@ -58,22 +61,37 @@ static int start(struct builder *b)
 	return r;
 }
 
-static int mapping(struct builder *b, uint32_t module, bool named, uint32_t *ret)
+/* What the mapping of a frame's module has, by this frame. */
+static uint32_t has(const struct symbol_frame *f)
 {
+	uint32_t bits = f->name ? PROFILE_HAS_FUNCTIONS : 0;
+
+	if (f->name && f->nlines)
+		bits |= PROFILE_HAS_INLINE_FRAMES;
+	for (size_t i = 0; f->name && i < f->nlines; i++) {
+		bits |= *f->lines[i].file ? PROFILE_HAS_FILENAMES : 0;
+		bits |= f->lines[i].line ? PROFILE_HAS_LINE_NUMBERS : 0;
+	}
+	return bits;
+}
+
+static int mapping(struct builder *b, uint32_t module, uint32_t bits, uint32_t *ret)
+{
+	bool named = bits & PROFILE_HAS_FUNCTIONS;
 	const struct module *m = symbolizer_module(b->sym, module);
 	size_t old = b->uses_cap;
 	struct profile_mapping pm = {
 		.start = m->start,
 		.limit = m->limit,
 		.offset = m->offset,
-		.has = named ? PROFILE_HAS_FUNCTIONS : 0,
+		.has = bits,
 	};
 	int r = array_grow(&b->uses, &b->uses_cap, (size_t)module + 1, sizeof(*b->uses));
 
 	if (r)
 		return r;
 	memset(b->uses + old, 0, (b->uses_cap - old) * sizeof(*b->uses));
-	if (!b->uses[module].mapping[named]) {
+	if (!b->uses[module].mapping[named] || bits & ~b->uses[module].has) {
 		r = profile_string(b->p, m->path, &pm.file);
 		if (!r)
 			r = profile_string(b->p, m->build_id, &pm.build_id);
@@ -81,6 +99,7 @@ static int mapping(struct builder *b, uint32_t module, bool named, uint32_t *ret
 			r = profile_mapping(b->p, &pm, &b->uses[module].mapping[named]);
 		if (r)
 			return r;
+		b->uses[module].has |= bits;
 	}
 	*ret = b->uses[module].mapping[named];
 	return 0;
@@ -95,6 +114,28 @@ static int function_line(struct builder *b, const char *name, const char *system
 	if (!r)
 		r = profile_string(b->p, system_name, &f.system_name);
 	return r ? r : profile_function(b->p, &f, &ret->function);
+}
+
+/* The location of a frame with lines: one for each inlined call and one for the function. */
+static int add_lines(struct builder *b, const struct symbol_frame *f, struct place *ret,
+		     const struct profile_location *loc)
+{
+	int r = array_grow(&b->lines, &b->lines_cap, f->nlines, sizeof(*b->lines));
+
+	for (size_t i = 0; i < f->nlines && !r; i++) {
+		const struct symbol_line *l = &f->lines[i];
+		struct profile_function fn = { .start_line = l->start_line };
+
+		b->lines[i] = (struct profile_line){ .line = l->line, .column = (int32_t)l->column };
+		r = profile_string(b->p, l->name, &fn.name);
+		if (!r)
+			r = profile_string(b->p, l->system_name, &fn.system_name);
+		if (!r)
+			r = profile_string(b->p, l->file, &fn.file);
+		if (!r)
+			r = profile_function(b->p, &fn, &b->lines[i].function);
+	}
+	return r ? r : profile_location(b->p, loc, b->lines, f->nlines, &ret->location);
 }
 
 /* The name of a frame that has none: of its function, where that is known, so that one function is
@@ -140,9 +181,11 @@ static int make_place(struct builder *b, uint64_t frame, struct place *ret)
 	ret->module = f.module;
 	ret->named = f.name != NULL;
 	loc.address = f.address;
-	r = mapping(b, f.module, ret->named, &loc.mapping);
+	r = mapping(b, f.module, has(&f), &loc.mapping);
 	if (r)
 		return r;
+	if (f.name && f.nlines)
+		return add_lines(b, &f, ret, &loc);
 	if (!f.name) {
 		unnamed(symbolizer_module(b->sym, f.module), &f, name, sizeof(name));
 		f.name = f.system_name = name;
@@ -298,6 +341,7 @@ int build_profile(const struct samples *samples, struct symbolizer *symbolizer,
 	r = build(&b);
 	map_free(&b.frames);
 	free(b.places);
+	free(b.lines);
 	free(b.uses);
 	free(b.ids);
 	if (r)

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "symbol/chains.h"
 #include "symbol/demangle.h"
 #include "symbol/symtab.h"
 
@@ -33,6 +34,7 @@ struct answer {
 	uint64_t function;
 	const struct answer_name *name;	/* NULL: none known */
 	uint32_t module;
+	struct chain_ref lines;	/* n 0: none known */
 };
 
 struct answers {

@@ -27,6 +27,7 @@ struct loaded {			/* a module and what naming needs of it */
 	bool bounds_tried;
 	enum symbol_source source;
 	struct answers answers;
+	struct chains chains;	/* lines of the answers */
 	uint64_t tables_used, used;	/* round in which tables, or answers, were last asked */
 	uint32_t failed_id;	/* under which it could not be opened ... */
 	uint64_t failed_round;	/* ... in this round */
@@ -53,6 +54,9 @@ struct symbolizer {
 	struct answers kernel;	/* by address; each names its module */
 	struct answers code;	/* by frame word, likewise; until the next trim */
 	void *vdso;
+	struct lines *lines;	/* NULL: not wanted */
+	struct symbol_line *out;/* of the frame at hand, for the caller */
+	size_t out_cap;
 	uint64_t round;		/* trims so far */
 	struct symbolizer_stats stats;
 };
@@ -63,6 +67,7 @@ int symbolizer_new(const struct symbolizer_options *o, struct files *files,
 		   struct symbolizer **ret)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -74,6 +79,11 @@ int symbolizer_new(const struct symbolizer_options *o, struct files *files,
 	s->specials = (struct strtab)STRTAB_INIT;
 	s->kernel = (struct answers)ANSWERS_INIT;
 	s->code = (struct answers)ANSWERS_INIT;
+	r = o->want_lines ? lines_new(&o->lines, &s->lines) : 0;
+	if (r) {
+		symbolizer_free(s);
+		return r;
+	}
 	*ret = s;
 	return 0;
 }
@@ -93,6 +103,7 @@ static void loaded_free(struct loaded *l)
 	drop_tables(l);
 	elf_free(l->elf);
 	answers_free(&l->answers);
+	chains_free(&l->chains);
 	free(l->path);
 	free(l);
 }
@@ -109,6 +120,8 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->modules);
 	free(s->slots);
 	free(s->vdso);
+	free(s->out);
+	lines_free(s->lines);
 	answers_free(&s->kernel);
 	answers_free(&s->code);
 	map_free(&s->module_keys);
@@ -156,6 +169,7 @@ static int find_module(struct symbolizer *s, const struct module_key *key, uint3
 	}
 	l->m = no_module;
 	l->answers = (struct answers)ANSWERS_INIT;
+	l->chains = (struct chains)CHAINS_INIT;
 	s->slots[n] = *ret = slot;
 	s->modules[slot] = *ret_module = l;
 	s->nmodules = MAX(s->nmodules, slot + 1);
@@ -266,7 +280,8 @@ static size_t tables_bytes(const struct loaded *l)
 
 static size_t kept_bytes(const struct loaded *l)
 {
-	return sizeof(*l) + (l->elf ? elf_bytes(l->elf) : 0) + answers_bytes(&l->answers);
+	return sizeof(*l) + (l->elf ? elf_bytes(l->elf) : 0) + answers_bytes(&l->answers) +
+	       chains_bytes(&l->chains);
 }
 
 /* Frees tables of the files asked about least lately until all fit into `bytes`; not those of `keep`. */
@@ -368,6 +383,7 @@ static int file_module(struct symbolizer *s, uint32_t id, uint32_t *ret, struct 
 	if (!r && l->state == TABLES_UNTRIED && f->open_error) {
 		l->m.error = f->open_error;
 	} else if (!r && l->state == TABLES_UNTRIED) {
+		chains_free(&l->chains);
 		answers_free(&l->answers);	/* of an id under which it could not be opened */
 		load_file(s, l, id, f);
 	}
@@ -439,11 +455,45 @@ static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a
 	return answers_name(&s->kernel, &sym, s->o.demangle, &a->name);
 }
 
+struct opener {			/* a file of the sampled ones, for lines.h */
+	struct files *files;
+	uint32_t id;
+};
+
+static int open_sampled(void *ctx)
+{
+	const struct opener *o = ctx;
+
+	return files_open(o->files, o->id);
+}
+
+/* Lines and inlined calls of an answer whose symbol is known. An address without a symbol gets its
+ * name from here, too. */
+static int add_lines(struct symbolizer *s, struct loaded *l, uint32_t id, struct answer *a)
+{
+	const struct file *f = files_get(s->files, id);
+	struct opener opener = { s->files, id };
+	struct lines_file file = { .number = a->module, .path = f && f->on_host ? f->path : NULL,
+				   .open = open_sampled, .ctx = &opener };
+	struct line_chain c;
+	int r = lines_lookup(s->lines, &file, a->address, &c);
+
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	if (!a->name && c.v[c.n - 1].name) {
+		struct symbol sym = { c.v[c.n - 1].name, a->address, 0 };
+
+		r = answers_name(&l->answers, &sym, s->o.demangle, &a->name);
+	}
+	return r ? r : chains_add(&l->chains, &c, s->o.demangle, &a->lines);
+}
+
 static int resolve_offset(struct symbolizer *s, struct loaded *l, uint32_t id, uint64_t offset,
 			  struct answer *a)
 {
 	const struct file *f;
 	struct symbol sym;
+	int r = 0;
 
 	a->address = offset;
 	if (!l->elf || elf_offset_to_vaddr(l->elf, offset, &a->address))
@@ -456,10 +506,13 @@ static int resolve_offset(struct symbolizer *s, struct loaded *l, uint32_t id, u
 	l->tables_used = s->round;
 	if (l->symtab && symtab_lookup(l->symtab, a->address, &sym)) {
 		a->function = sym.start;
-		return answers_name(&l->answers, &sym, s->o.demangle, &a->name);
+		r = answers_name(&l->answers, &sym, s->o.demangle, &a->name);
+	} else {
+		a->function = function_start(s, l, id, a->address);
 	}
-	a->function = function_start(s, l, id, a->address);
-	return 0;
+	if (!r && s->lines && l->m.kind == MODULE_FILE)
+		r = add_lines(s, l, id, a);
+	return r;
 }
 
 static int resolve_file(struct symbolizer *s, uint64_t frame, struct answer *a)
@@ -535,6 +588,25 @@ static int resolve(struct symbolizer *s, uint64_t frame, struct answer *a)
 	return special_module(s, MODULE_SPECIAL, "[unknown]", &a->module);
 }
 
+/* An answer's lines in the caller's terms; the outermost is the function, whose name is known. */
+static int give_lines(struct symbolizer *s, const struct answer *a, struct symbol_frame *ret)
+{
+	size_t n = a->name ? a->lines.n : 0;
+	int r = array_grow(&s->out, &s->out_cap, n, sizeof(*s->out));
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		chains_get(&s->modules[a->module]->chains, a->lines, i, &s->out[i]);
+	if (n) {
+		s->out[n - 1].name = a->name->text;
+		s->out[n - 1].system_name = a->name->system_name;
+	}
+	ret->lines = s->out;
+	ret->nlines = n;
+	return 0;
+}
+
 int symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame *ret)
 {
 	struct answer a;
@@ -549,7 +621,7 @@ int symbolizer_resolve(struct symbolizer *s, uint64_t frame, struct symbol_frame
 		.name = a.name ? a.name->text : NULL,
 		.system_name = a.name ? a.name->system_name : NULL,
 	};
-	return 0;
+	return give_lines(s, &a, ret);
 }
 
 const struct module *symbolizer_module(const struct symbolizer *s, uint32_t module)
@@ -596,6 +668,8 @@ static void free_doomed(struct symbolizer *s)
 			continue;
 		}
 		loaded_free(take(s->modules[slot]));
+		if (s->lines)
+			lines_forget(s->lines, slot);
 		s->stats.files_dropped++;
 	}
 	map_free(&s->module_keys);
@@ -635,6 +709,8 @@ void symbolizer_trim(struct symbolizer *s)
 
 	s->round++;
 	answers_free(&s->code);
+	if (s->lines)
+		lines_begin(s->lines);
 	limit_answers(s, s->o.bytes / 2);
 	kept = answers_sum(s);
 	limit_tables(s, s->o.bytes - MIN(kept, s->o.bytes), NULL);
@@ -663,4 +739,14 @@ struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
 		ret.bounds_bytes += l->bounds ? bounds_bytes(l->bounds) : 0;
 	}
 	return ret;
+}
+
+struct lines_state symbolizer_lines_state(const struct symbolizer *s, uint32_t module)
+{
+	return s->lines ? lines_state(s->lines, module) : (struct lines_state){ 0 };
+}
+
+struct lines_stats symbolizer_lines_stats(const struct symbolizer *s)
+{
+	return s->lines ? lines_stats(s->lines) : (struct lines_stats){ 0 };
 }

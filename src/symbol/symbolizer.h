@@ -11,6 +11,12 @@
  *	[vdso]		the same from the image in our own memory: one for the whole system
  *	raw address	none: it means something in its process only, so the recorder makes it
  *	code		a piece of code of one process, named by its runtime (process.h)
+ * Lines and inlined calls come from debug information where it is at hand (lines.h). The outermost
+ * function keeps the symbol table's name, which is that of the code; its debug information may have
+ * another for it (aliases, clones). Code without a symbol is named by its debug information. An
+ * inlined call is named by its linkage name, demangled like a symbol, else by its own name in its
+ * scope: "ns::type::name".
+ *
  * A name is given only inside a symbol's own bytes. Elsewhere .eh_frame tells where the function
  * begins (bounds.h), so that all of its addresses can be shown as one: module+0xfunction.
  *
@@ -34,9 +40,11 @@
 
 #include "base/base.h"
 #include "elf/elf.h"
+#include "symbol/chains.h"
 #include "symbol/demangle.h"
 #include "symbol/files.h"
 #include "symbol/kallsyms.h"
+#include "symbol/lines.h"
 #include "symbol/process.h"
 #include "symbol/sources.h"
 
@@ -62,6 +70,10 @@ struct symbol_frame {
 	uint64_t function;	/* where its function starts, in the same terms; 0: unknown */
 	const char *name;	/* demangled; NULL: no name known */
 	const char *system_name;/* as in the symbol table; NULL like name */
+	/* From debug information: innermost inlined call first, last the function itself, named as
+	 * above. Borrowed until the next symbolizer_resolve. n 0: there is none. */
+	const struct symbol_line *lines;
+	size_t nlines;
 };
 
 struct symbolizer_options {
@@ -69,6 +81,8 @@ struct symbolizer_options {
 	const struct kallsyms *kallsyms;	/* borrowed; NULL: kernel names unreadable */
 	struct processes *processes;	/* borrowed; NULL: code of processes has no names */
 	uint64_t bytes;		/* budget; 0: SYMBOLIZER_BYTES_DEFAULT */
+	bool want_lines;
+	struct lines_options lines;		/* if wanted; its budgets are lines.h's */
 };
 
 /* Holds the tables of what a busy host runs at a time: node has 6 MiB, cc1 1, libc 0.2. */
@@ -86,7 +100,8 @@ const struct module *symbolizer_module(const struct symbolizer *s, uint32_t modu
 /* Numbers are below this; those that are no module's have an empty path. */
 uint32_t symbolizer_module_count(const struct symbolizer *s);
 
-/* Brings memory below the budget. What was returned before is no longer valid. */
+/* Brings memory below the budget. What was returned before is no longer valid. Budgets of time are
+ * whole again. */
 void symbolizer_trim(struct symbolizer *s);
 /* Another table of the kernel's names, or NULL; borrowed. Like a trim for all kernel frames. */
 void symbolizer_set_kallsyms(struct symbolizer *s, const struct kallsyms *k);
@@ -100,5 +115,8 @@ struct symbolizer_stats {
 	uint64_t tables_dropped, files_dropped;	/* for the budget */
 };
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
+/* How it stands with the lines of a module, and of all; zeros without want_lines. */
+struct lines_state symbolizer_lines_state(const struct symbolizer *s, uint32_t module);
+struct lines_stats symbolizer_lines_stats(const struct symbolizer *s);
 
 #endif

@@ -1,0 +1,693 @@
+/* debuginfo.c - see debuginfo.h. Offsets of entries are those of .debug_info. */
+#include "symbol/debuginfo.h"
+
+#include <dwarf.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "symbol/dwarfdie.h"
+#include "symbol/lineprog.h"
+
+#define CHECK_EVERY   256	/* entries between looks at the clock */
+#define RSS_EVERY     64	/* of these looks between looks at the memory */
+#define HEADER_NEEDED 4096	/* bytes of a unit that hold its first entry */
+
+struct range {
+	uint64_t low, high;	/* [low, high) */
+	uint64_t reach;		/* the highest `high` up to here, in order of low */
+	uint32_t of;		/* unit, function or call */
+};
+
+struct ranges {			/* sorted by low */
+	struct range *v;
+	size_t n, cap;
+};
+
+struct call {			/* an inlined call */
+	Dwarf_Off die;
+	uint32_t parent;	/* call + 1; 0: the function */
+};
+
+struct function {
+	Dwarf_Off die;
+	bool looked;		/* for calls */
+	int error;		/* of looking */
+	struct call *calls;
+	size_t ncalls, calls_cap;
+	struct ranges ranges;	/* of the calls, in the file's order */
+};
+
+enum state { FRESH, READY, FAILED };
+
+struct unit {
+	Dwarf_Off start, end, die;
+	enum state state;
+	int error;		/* FAILED: why */
+	bool deep;		/* functions inside of functions were listed, too */
+	struct lineprog *lines;	/* NULL: none */
+	struct lineprog *files;	/* NULL: not read, `lines` serves, or none */
+	const char **paths;	/* by file number; NULL: not asked for yet */
+	size_t paths_cap;
+	struct function *functions;
+	size_t nfunctions, functions_cap;
+	struct ranges ranges;	/* of functions */
+};
+
+struct described {		/* a function's names, by where its entry lies in memory */
+	const char *name, *scope, *file;
+	uint32_t line;
+};
+
+struct debuginfo {
+	struct debuginfo_options o;
+	struct dwarfimage *image;
+	Elf *elf;
+	Dwarf *dwarf;
+	struct unit *units;
+	size_t nunits, units_cap;
+	struct ranges ranges;	/* of units */
+	struct map known;	/* address of an entry -> described[] */
+	struct described *described;
+	size_t described_cap;
+	struct strtab texts;	/* ids only: its bytes move */
+	char **stable;		/* of each text */
+	size_t stable_cap;
+	struct line_frame *frames;
+	size_t frames_cap;
+	uint64_t deadline, steps, rss;
+	uint64_t memory;
+	struct die_reader reader;
+};
+
+/* ---- limits ---- */
+
+/* Pages of this process in memory, in bytes; 0: unknown. */
+static uint64_t rss(void)
+{
+	FILE *f cleanup(file_cleanup) = fopen("/proc/self/statm", "re");
+	unsigned long long total, resident;
+
+	if (!f || fscanf(f, "%llu %llu", &total, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Before each entry that is looked at. */
+static int step(struct debuginfo *d)
+{
+	uint64_t now;
+
+	if (++d->steps % CHECK_EVERY)
+		return 0;
+	if (clock_monotonic() > d->deadline)
+		return -ETIME;
+	if (d->steps % (CHECK_EVERY * RSS_EVERY))
+		return 0;
+	now = rss();
+	return now > d->rss && now - d->rss > 2 * d->o.max_bytes ? -E2BIG : 0;
+}
+
+/* ---- ranges ---- */
+
+static int add_range(struct ranges *t, uint64_t low, uint64_t high, uint32_t of)
+{
+	int r = array_grow(&t->v, &t->cap, t->n + 1, sizeof(*t->v));
+
+	if (!r)
+		t->v[t->n++] = (struct range){ .low = low, .high = high, .of = of };
+	return r;
+}
+
+/* All that an entry has, those that aren't living code left out. */
+static int add_ranges(struct debuginfo *d, Dwarf_Die *die, struct ranges *t, uint32_t of)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+	int r = 0;
+
+	while (!r && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		if (low < high && elf_exec_segment(d->o.code, low))
+			r = add_range(t, low, high, of);
+		if (!r)
+			r = step(d);
+	}
+	return r;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	return (x->of > y->of) - (x->of < y->of);
+}
+
+static void sort_ranges(struct ranges *t)
+{
+	uint64_t reach = 0;
+
+	if (t->n)
+		qsort(t->v, t->n, sizeof(*t->v), by_low);
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i].reach = reach = MAX(reach, t->v[i].high);
+}
+
+/* What an address lies in; of several the last one or the first one. MAP_NONE: in nothing. */
+static uint32_t find_range(const struct ranges *t, uint64_t vaddr, bool last)
+{
+	size_t low = 0, high = t->n;
+	uint32_t best = MAP_NONE;
+
+	while (low < high) {	/* the first that begins behind it */
+		size_t mid = low + (high - low) / 2;
+
+		if (t->v[mid].low > vaddr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	while (low && t->v[low - 1].reach > vaddr) {
+		const struct range *r = &t->v[--low];
+
+		if (r->high > vaddr && (best == MAP_NONE || (last ? r->of > best : r->of < best)))
+			best = r->of;
+	}
+	return best;
+}
+
+/* ---- units ---- */
+
+static struct unit *unit_of(struct debuginfo *d, Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	size_t low = 0, high = d->nunits;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->units[mid].end <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->nunits && d->units[low].start <= offset ? &d->units[low] : NULL;
+}
+
+/* die_reader.need */
+static int need(void *ctx, Dwarf_Die *die)
+{
+	struct debuginfo *d = ctx;
+	struct unit *u = unit_of(d, die);
+
+	return u ? dwarfimage_need(d->image, u->start, u->end - u->start) : -ENOENT;
+}
+
+static int unit_die(struct debuginfo *d, const struct unit *u, Dwarf_Die *ret)
+{
+	return dwarf_offdie(d->dwarf, u->die, ret) ? 0 : -EBADMSG;
+}
+
+/* The next unit: 1, 0 at the end (or where the rest is malformed), negative errno. */
+static int next_unit(struct debuginfo *d, Dwarf_Off *at)
+{
+	Dwarf_Off next;
+	size_t header;
+	Dwarf_Half version;
+	Dwarf_Die die;
+	struct unit *u;
+	int r = dwarfimage_need(d->image, *at, HEADER_NEEDED);
+
+	if (r)
+		return r;
+	if (dwarf_next_unit(d->dwarf, *at, &next, &header, &version, NULL, NULL, NULL, NULL, NULL) ||
+	    next <= *at || d->nunits >= DEBUGINFO_UNITS_MAX)
+		return 0;
+	r = array_grow(&d->units, &d->units_cap, d->nunits + 1, sizeof(*d->units));
+	if (r)
+		return r;
+	u = &d->units[d->nunits++];
+	*u = (struct unit){ .start = *at, .end = next, .die = *at + header };
+	*at = next;
+	if (unit_die(d, u, &die))
+		return 1;
+	if (dwarf_tag(&die) == DW_TAG_compile_unit || dwarf_tag(&die) == DW_TAG_skeleton_unit)
+		r = add_ranges(d, &die, &d->ranges, (uint32_t)(d->nunits - 1));
+	return r ? r : 1;
+}
+
+static int list_units(struct debuginfo *d)
+{
+	Dwarf_Off at = 0;
+	int r = 1;
+
+	while (r > 0) {
+		r = next_unit(d, &at);
+		if (r > 0 && step(d))
+			r = -ETIME;
+	}
+	sort_ranges(&d->ranges);
+	return r;
+}
+
+/* ---- functions of a unit ---- */
+
+/* Entries that may hold functions. */
+static bool holds_functions(int tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		return true;
+	}
+	return false;
+}
+
+static int add_function(struct debuginfo *d, struct unit *u, Dwarf_Die *die)
+{
+	int r = array_grow(&u->functions, &u->functions_cap, u->nfunctions + 1,
+			   sizeof(*u->functions));
+
+	if (r)
+		return r;
+	u->functions[u->nfunctions] = (struct function){ .die = dwarf_dieoffset(die) };
+	return add_ranges(d, die, &u->ranges, (uint32_t)u->nfunctions++);
+}
+
+/* Depth first. u->deep: also inside of functions (nested ones of Ada, Fortran, GNU C). */
+static int list_functions(struct debuginfo *d, struct unit *u, Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die die;
+	int more = dwarf_child(parent, &die), r = 0;
+
+	while (!more && !r) {
+		int tag = dwarf_tag(&die);
+
+		r = step(d);
+		if (!r && tag == DW_TAG_subprogram && die_has_code(&die))
+			r = add_function(d, u, &die);
+		if (!r && depth < DEBUGINFO_DEPTH_MAX && dwarf_haschildren(&die) == 1 &&
+		    (u->deep || holds_functions(tag)))
+			r = list_functions(d, u, &die, depth + 1);
+		more = dwarf_siblingof(&die, &die);
+	}
+	return r;
+}
+
+static void forget_functions(struct unit *u)
+{
+	for (size_t i = 0; i < u->nfunctions; i++) {
+		free(u->functions[i].calls);
+		free(u->functions[i].ranges.v);
+	}
+	u->nfunctions = u->ranges.n = 0;
+}
+
+static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
+{
+	Dwarf_Die die;
+	int r = unit_die(d, u, &die);
+
+	forget_functions(u);
+	u->deep = deep;
+	if (!r)
+		r = list_functions(d, u, &die, 0);
+	sort_ranges(&u->ranges);
+	d->memory += u->functions_cap * sizeof(*u->functions) + u->ranges.cap * sizeof(struct range);
+	return r;
+}
+
+static int read_unit(struct debuginfo *d, struct unit *u)
+{
+	Dwarf_Die die;
+	int r = dwarfimage_need(d->image, u->start, u->end - u->start);
+
+	if (!r)
+		r = unit_die(d, u, &die);
+	if (!r && dwarf_hasattr(&die, DW_AT_stmt_list)) {
+		r = lineprog_read(d->image, d->o.code, die_number(&die, DW_AT_stmt_list),
+				  d->deadline, &u->lines);
+		if (!r)
+			d->memory += lineprog_memory(u->lines);
+		else if (r != -ENOMEM && r != -ETIME)
+			r = 0;	/* names are something, too */
+	}
+	return r ? r : read_functions(d, u, false);
+}
+
+static int ready(struct debuginfo *d, struct unit *u)
+{
+	int r;
+
+	if (u->state != FRESH)
+		return u->state == FAILED ? u->error : 0;
+	r = read_unit(d, u);
+	u->state = r ? FAILED : READY;
+	u->error = r;
+	return r;
+}
+
+/* ---- calls of a function ---- */
+
+static bool holds_calls(int tag)
+{
+	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* Depth first; parent is the call + 1 around the entries. */
+static int list_calls(struct debuginfo *d, struct function *f, Dwarf_Die *around, uint32_t parent,
+		      int depth)
+{
+	Dwarf_Die die;
+	int more = dwarf_child(around, &die), r = 0;
+
+	while (!more && !r) {
+		int tag = dwarf_tag(&die);
+		uint32_t call = parent;
+
+		r = step(d);
+		if (!r && tag == DW_TAG_inlined_subroutine && f->ranges.n < DEBUGINFO_CALLS_MAX) {
+			r = array_grow(&f->calls, &f->calls_cap, f->ncalls + 1, sizeof(*f->calls));
+			if (r)
+				break;
+			f->calls[f->ncalls] = (struct call){ dwarf_dieoffset(&die), parent };
+			r = add_ranges(d, &die, &f->ranges, (uint32_t)f->ncalls++);
+			call = (uint32_t)f->ncalls;
+		}
+		if (!r && depth < DEBUGINFO_DEPTH_MAX && holds_calls(tag))
+			r = list_calls(d, f, &die, call, depth + 1);
+		more = dwarf_siblingof(&die, &die);
+	}
+	return r;
+}
+
+static int look_for_calls(struct debuginfo *d, struct function *f)
+{
+	Dwarf_Die die;
+	int r;
+
+	if (f->looked)
+		return f->error;
+	f->looked = true;
+	r = dwarf_offdie(d->dwarf, f->die, &die) ? list_calls(d, f, &die, 0, 0) : -EBADMSG;
+	sort_ranges(&f->ranges);
+	d->memory += f->calls_cap * sizeof(*f->calls) + f->ranges.cap * sizeof(struct range);
+	f->error = r;
+	return r;
+}
+
+/* ---- texts ---- */
+
+static int keep(struct debuginfo *d, const char *text, size_t n, const char **ret)
+{
+	size_t old = d->stable_cap;
+	uint32_t id;
+	int r = strtab_put(&d->texts, text, n, &id);
+
+	if (!r)
+		r = array_grow(&d->stable, &d->stable_cap, (size_t)id + 1, sizeof(*d->stable));
+	if (r)
+		return r;
+	memset(d->stable + old, 0, (d->stable_cap - old) * sizeof(*d->stable));
+	if (!d->stable[id])
+		d->stable[id] = strndup(text, n);
+	if (!d->stable[id])
+		return -ENOMEM;
+	d->memory += 2 * n;
+	*ret = d->stable[id];
+	return 0;
+}
+
+/* The path of a file of a unit; "" if there is none. */
+static int path_of(struct debuginfo *d, struct unit *u, uint64_t file, const char **ret)
+{
+	cleanup(buf_cleanup) struct buf b = BUF_INIT(LINEPROG_PATH_MAX);
+	const struct lineprog *table = u->lines ? u->lines : u->files;
+	size_t old = u->paths_cap;
+	const char *dir;
+	Dwarf_Die die;
+	int r = 0;
+
+	*ret = "";
+	if (file >= LINEPROG_FILES_MAX || unit_die(d, u, &die))
+		return 0;
+	if (!table && dwarf_hasattr(&die, DW_AT_stmt_list)) {
+		r = lineprog_read_files(d->image, die_number(&die, DW_AT_stmt_list), &u->files);
+		table = r ? NULL : u->files;
+	}
+	if (!table)
+		return r == -ENOMEM ? r : 0;
+	r = array_grow(&u->paths, &u->paths_cap, file + 1, sizeof(*u->paths));
+	if (r)
+		return r;
+	memset(u->paths + old, 0, (u->paths_cap - old) * sizeof(*u->paths));
+	if (!u->paths[file]) {
+		dir = die_string(&die, DW_AT_comp_dir);
+		if (lineprog_path(table, file, dir ? dir : "", &b))
+			r = keep(d, b.data, b.len, &u->paths[file]);
+		else
+			u->paths[file] = "";
+	}
+	*ret = u->paths[file];
+	return r;
+}
+
+static int describe_new(struct debuginfo *d, Dwarf_Die *die, struct described *ret)
+{
+	cleanup(buf_cleanup) struct buf scope = BUF_INIT(4096);
+	struct die_function f;
+	Dwarf_Die cu;
+	struct unit *u;
+	int r = 0;
+
+	*ret = (struct described){ .scope = "", .file = "" };
+	die_describe(&d->reader, die, &f);
+	ret->name = f.linkage ? f.linkage : f.name;
+	ret->line = f.decl_line;
+	u = f.declared.addr ? unit_of(d, &f.declared) : NULL;
+	if (u && f.decl_file)
+		r = path_of(d, u, f.decl_file, &ret->file);
+	if (!r && !f.linkage && f.name && dwarf_diecu(&f.named, &cu, NULL, NULL) &&
+	    die_language_has_scopes(die_number(&cu, DW_AT_language))) {
+		r = die_scope(&f.named, &scope);
+		if (!r && scope.len)
+			r = keep(d, scope.data, scope.len, &ret->scope);
+	}
+	return r;
+}
+
+/* Names and place of the function of an entry, worked out once. */
+static int describe(struct debuginfo *d, Dwarf_Off offset, struct described *ret)
+{
+	uint32_t n = map_find(&d->known, &offset);
+	struct described fresh;
+	Dwarf_Die die;
+	int r;
+
+	if (n == MAP_NONE) {
+		if (!dwarf_offdie(d->dwarf, offset, &die))
+			return -EBADMSG;
+		r = describe_new(d, &die, &fresh);
+		if (!r)
+			r = array_grow(&d->described, &d->described_cap, d->known.n + 1,
+				       sizeof(fresh));
+		if (!r)
+			r = map_put(&d->known, &offset, &n, NULL);
+		if (r)
+			return r;
+		d->described[n] = fresh;
+		d->memory += sizeof(fresh) + 32;
+	}
+	*ret = d->described[n];
+	return 0;
+}
+
+/* ---- an address ---- */
+
+struct place {
+	const char *file;
+	uint32_t line, column;
+};
+
+static int push(struct debuginfo *d, size_t n, Dwarf_Off function, const struct place *at)
+{
+	struct described what = { .scope = "", .file = "" };
+	int r = array_grow(&d->frames, &d->frames_cap, n + 1, sizeof(*d->frames));
+
+	if (!r && function)
+		r = describe(d, function, &what);
+	if (r)
+		return r;
+	d->frames[n] = (struct line_frame){
+		.name = what.name,
+		.scope = what.scope,
+		.file = at->file,
+		.line = at->line,
+		.column = at->column,
+		.start_line = *at->file && !strcmp(what.file, at->file) ? what.line : 0,
+	};
+	return 0;
+}
+
+/* Where an inlined call stands in its caller. */
+static int call_site(struct debuginfo *d, struct unit *u, Dwarf_Off call, struct place *ret)
+{
+	Dwarf_Die die;
+
+	*ret = (struct place){ .file = "" };
+	if (!dwarf_offdie(d->dwarf, call, &die))
+		return 0;
+	ret->line = (uint32_t)MIN(die_number(&die, DW_AT_call_line), UINT32_MAX);
+	ret->column = (uint32_t)MIN(die_number(&die, DW_AT_call_column), UINT32_MAX);
+	return path_of(d, u, die_number(&die, DW_AT_call_file), &ret->file);
+}
+
+/* The calls around an address, innermost first, then the function. */
+static int chain(struct debuginfo *d, struct unit *u, struct function *f, uint64_t vaddr,
+		 struct place at, struct line_chain *ret)
+{
+	uint32_t call = MAP_NONE;
+	size_t n = 0;
+	int r = 0;
+
+	if (d->o.inlines) {
+		r = look_for_calls(d, f);
+		call = find_range(&f->ranges, vaddr, true);
+	}
+	for (call = call == MAP_NONE ? 0 : call + 1; call && !r; call = f->calls[call - 1].parent) {
+		r = push(d, n++, f->calls[call - 1].die, &at);
+		if (!r)
+			r = call_site(d, u, f->calls[call - 1].die, &at);
+	}
+	if (!r)
+		r = push(d, n++, f->die, &at);
+	if (!r)
+		*ret = (struct line_chain){ d->frames, n };
+	return r;
+}
+
+static int find_function(struct debuginfo *d, struct unit *u, uint64_t vaddr, uint32_t *ret)
+{
+	int r = 0;
+
+	*ret = find_range(&u->ranges, vaddr, true);
+	if (*ret == MAP_NONE && !u->deep) {
+		r = read_functions(d, u, true);
+		*ret = find_range(&u->ranges, vaddr, true);
+	}
+	return r;
+}
+
+int debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline, struct line_chain *ret)
+{
+	uint32_t unit = find_range(&d->ranges, vaddr, false), function;
+	struct lineprog_row row;
+	struct place at = { .file = "" };
+	struct unit *u;
+	int r;
+
+	if (unit == MAP_NONE)
+		return -ENOENT;
+	u = &d->units[unit];
+	d->deadline = deadline;
+	r = ready(d, u);
+	if (r)
+		return r;
+	if (u->lines && lineprog_lookup(u->lines, vaddr, &row)) {
+		at.line = row.line;
+		at.column = row.column;
+		r = path_of(d, u, row.file, &at.file);
+	}
+	if (!r)
+		r = find_function(d, u, vaddr, &function);
+	if (r)
+		return r;
+	if (function != MAP_NONE)
+		return chain(d, u, &u->functions[function], vaddr, at, ret);
+	if (!*at.file)
+		return -ENOENT;
+	r = push(d, 0, 0, &at);
+	if (!r)
+		*ret = (struct line_chain){ d->frames, 1 };
+	return r;
+}
+
+/* ---- open and free ---- */
+
+static int begin(struct debuginfo *d)
+{
+	size_t size;
+	char *bytes = dwarfimage_bytes(d->image, &size);
+
+	elf_version(EV_CURRENT);
+	d->elf = elf_memory(bytes, size);
+	if (d->elf)
+		d->dwarf = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+	return d->dwarf ? 0 : -EBADMSG;
+}
+
+int debuginfo_open(const struct debuginfo_options *o, struct debuginfo **ret)
+{
+	cleanup(debuginfo_cleanup) struct debuginfo *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->o = *o;
+	d->deadline = o->deadline;
+	d->rss = rss();
+	d->known = (struct map)MAP_INIT(sizeof(Dwarf_Off));
+	d->texts = (struct strtab)STRTAB_INIT;
+	d->reader = (struct die_reader){ need, d };
+	r = dwarfimage_new(o->elf, o->max_bytes, &d->image);
+	if (!r)
+		r = begin(d);
+	if (!r)
+		r = list_units(d);
+	if (r)
+		return r;
+	d->memory = d->units_cap * sizeof(*d->units) + d->ranges.cap * sizeof(struct range);
+	*ret = take(d);
+	return 0;
+}
+
+static void unit_done(struct unit *u)
+{
+	forget_functions(u);
+	free(u->functions);
+	free(u->ranges.v);
+	free(u->paths);
+	lineprog_free(u->lines);
+	lineprog_free(u->files);
+}
+
+void debuginfo_free(struct debuginfo *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->nunits; i++)
+		unit_done(&d->units[i]);
+	for (size_t i = 0; i < d->stable_cap; i++)
+		free(d->stable[i]);
+	dwarf_end(d->dwarf);
+	elf_end(d->elf);
+	dwarfimage_free(d->image);
+	map_free(&d->known);
+	strtab_free(&d->texts);
+	free(d->units);
+	free(d->ranges.v);
+	free(d->described);
+	free(d->stable);
+	free(d->frames);
+	free(d);
+}
+
+uint64_t debuginfo_memory(const struct debuginfo *d)
+{
+	return dwarfimage_memory(d->image) + d->memory;
+}
