@@ -106,7 +106,7 @@ unit: $(UNITS)
 # build/fuzz/found.
 FUZZERS	:= $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 FB	:= $(BUILD)/fuzz
-FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/%,$(SRCS))
+FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/% src/http/% src/cli/option% src/cli/config%,$(SRCS))
 FUZZ_FLAGS = $(CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 
 $(FB)/%.o: %.c | $(GEN)

@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 
+enum { BACKLOG = 64 };	/* connections that wait to be accepted */
+
 static int refuse(const char *text, struct err *e)
 {
 	return err_set(e, -EINVAL,
@@ -71,4 +73,66 @@ bool address_is_loopback(const struct address *a)
 	if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
 		return a->v6.sin6_addr.s6_addr[12] == 127;
 	return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+}
+
+static socklen_t length(const struct address *a)
+{
+	return a->any.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
+}
+
+/* "127.0.0.1:80" for messages */
+static void address_text(const struct address *a, char ret[static INET6_ADDRSTRLEN + 16])
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	bool v6 = a->any.sa_family == AF_INET6;
+
+	if (v6)
+		inet_ntop(AF_INET6, &a->v6.sin6_addr, host, sizeof(host));
+	else
+		inet_ntop(AF_INET, &a->v4.sin_addr, host, sizeof(host));
+	snprintf(ret, INET6_ADDRSTRLEN + 16, v6 ? "[%s]:%u" : "%s:%u", host,
+		 ntohs(v6 ? a->v6.sin6_port : a->v4.sin_port));
+}
+
+static int open_socket(const struct address *a, int *ret)
+{
+	int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, off = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    (a->any.sa_family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) ||
+	    bind(fd, &a->any, length(a)) || listen(fd, BACKLOG)) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	*ret = fd;
+	return 0;
+}
+
+int address_listen(const struct address *a, int *ret_fd, uint16_t *ret_port, struct err *e)
+{
+	struct address v4 = { .v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port } }, bound;
+	char text[INET6_ADDRSTRLEN + 16];
+	socklen_t size = sizeof(bound);
+	int fd, r = open_socket(a, &fd);
+
+	if (r == -EAFNOSUPPORT && a->any.sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr))
+		r = open_socket(&v4, &fd);
+	address_text(a, text);
+	if (r)
+		return err_set(e, r, "can't listen at %s: %s", text, strerror(-r));
+	if (getsockname(fd, &bound.any, &size)) {
+		r = -errno;
+		close(fd);
+		return err_set(e, r, "getsockname: %s", strerror(-r));
+	}
+	*ret_fd = fd;
+	*ret_port = ntohs(bound.any.sa_family == AF_INET ? bound.v4.sin_port : bound.v6.sin6_port);
+	return 0;
 }

@@ -27,5 +27,10 @@ int must_check address_parse(const char *text, struct address *ret, struct err *
 /* Only processes of this host (of its network namespace) can connect: 127.0.0.0/8, ::1 and
  * ::ffff:127.0.0.0/104. */
 bool address_is_loopback(const struct address *a);
+/* A listening socket there, close-on-exec and non-blocking; every IPv6 address means every IPv4
+ * address too, and that alone where the kernel has no IPv6. 0, or -errno with a sentence; *ret_port
+ * is the one that was free. */
+int must_check address_listen(const struct address *a, int *ret_fd, uint16_t *ret_port,
+			      struct err *e);
 
 #endif
