@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-#include "http/address.h"
+#include "http/listen.h"
 #include "kernel/event.h"
 #include "kernel/sampler.h"
 #include "net/push.h"
@@ -98,9 +98,9 @@ static void mask_header(const char *text, struct buf *ret)
 
 static int check_listen(const char *text, struct err *e)
 {
-	struct address a;
+	struct listen_address a;
 
-	return strcmp(text, LISTEN_NONE) ? address_parse(text, &a, e) : 0;
+	return strcmp(text, LISTEN_NONE) ? listen_parse(text, &a, e) : 0;
 }
 
 static int check_uid(const char *text, struct err *e)
@@ -290,7 +290,7 @@ static int check_sink(const struct agent_sink *s, struct err *e)
 
 static int finish(struct agent_options *o, struct err *e)
 {
-	struct address a;
+	struct listen_address a;
 	int r = 0;
 
 	for (size_t i = 0; i < o->push.n && !r; i++) {
@@ -301,8 +301,8 @@ static int finish(struct agent_options *o, struct err *e)
 	if (!r && !strcmp(o->listen, LISTEN_NONE)) {
 		free(take(o->listen));
 	} else if (!r) {
-		r = address_parse(o->listen, &a, e);
-		if (!r && !address_is_loopback(&a) && !o->listen_token_file)
+		r = listen_parse(o->listen, &a, e);
+		if (!r && !listen_is_loopback(&a) && !o->listen_token_file)
 			r = err_set(e, -EINVAL,
 				    "listen: %.100s can be reached from other hosts: that takes a "
 				    "token (listen-token-file)", o->listen);

@@ -118,12 +118,27 @@ static void print_key(const char *name, struct buf *b)
 	buf_str(b, ": ");
 }
 
-/* A double-quoted scalar (YAML 1.2, 7.3.1); what isn't printable as \xNN. */
+/* A double-quoted scalar (YAML 1.2, 7.3.1); what isn't printable as \xNN. Some characters beyond
+ * ASCII are line breaks to YAML 1.1, which libyaml reads, or a byte order mark. */
 static void print_quoted(const char *s, struct buf *b)
 {
+	static const char *const escapes[][2] = {
+		{ "\xc2\x85", "\\N" },
+		{ "\xe2\x80\xa8", "\\L" },
+		{ "\xe2\x80\xa9", "\\P" },
+		{ "\xef\xbb\xbf", "\\uFEFF" },
+	};
+	size_t i;
+
 	buf_char(b, '"');
 	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
+		for (i = 0; i < ARRAY_SIZE(escapes); i++)
+			if (!strncmp(s, escapes[i][0], strlen(escapes[i][0])))
+				break;
+		if (i < ARRAY_SIZE(escapes)) {
+			buf_str(b, escapes[i][1]);
+			s += strlen(escapes[i][0]) - 1;
+		} else if (*s == '"' || *s == '\\')
 			buf_printf(b, "\\%c", *s);
 		else if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			buf_printf(b, "\\x%02x", (unsigned char)*s);

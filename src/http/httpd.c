@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "http/address.h"
+#include "http/listen.h"
 #include "http/auth.h"
 #include "http/pages.h"
 
@@ -600,11 +600,12 @@ static int start_thread(struct httpd *d, struct err *e)
 	return r ? err_set(e, -r, "can't start a thread: %s", strerror(r)) : 0;
 }
 
-static int check_access(const struct httpd_options *o, const struct address *a, struct err *e)
+static int check_access(const struct httpd_options *o, const struct listen_address *a,
+			struct err *e)
 {
 	if (o->token_file)
 		return auth_check_file(o->token_file, HTTPD_TOKEN_MIN, HTTPD_TOKEN_MAX, e);
-	if (address_is_loopback(a))
+	if (listen_is_loopback(a))
 		return 0;
 	return err_set(e, -EINVAL, "%.100s can be reached from other hosts: that takes a token",
 		       o->listen);
@@ -614,8 +615,8 @@ static int check_access(const struct httpd_options *o, const struct address *a, 
 static int start(struct httpd *d, const struct httpd_options *o, struct err *e)
 {
 	cleanup(fd_cleanup) int fd = -1;
-	struct address a;
-	int r = address_parse(o->listen, &a, e);
+	struct listen_address a;
+	int r = listen_parse(o->listen, &a, e);
 
 	if (!r)
 		r = check_access(o, &a, e);
@@ -626,7 +627,7 @@ static int start(struct httpd *d, const struct httpd_options *o, struct err *e)
 	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->wake < 0)
 		return err_set(e, -errno, "eventfd: %s", strerror(errno));
-	r = address_listen(&a, &fd, &d->port, e);
+	r = listen_open(&a, &fd, &d->port, e);
 	if (!r)
 		r = start_daemon(d, o, fd, e);
 	if (d->mhd)

@@ -59,7 +59,7 @@ struct httpd_handler {
 };
 
 struct httpd_options {		/* all copied */
-	const char *listen;	/* address.h */
+	const char *listen;	/* listen.h */
 	const char *token_file;	/* NULL: none, only on loopback */
 	struct query_limits limits;
 	uint32_t max_callers, max_connections;

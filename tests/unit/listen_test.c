@@ -1,8 +1,8 @@
-/* address_test.c - what is an address, what is loopback, and listening. */
+/* listen_test.c - what is an address, what is loopback, and listening. */
 #include <arpa/inet.h>
 #include <check.h>
 
-#include "http/address.h"
+#include "http/listen.h"
 
 static const struct {
 	const char *text;
@@ -22,42 +22,42 @@ static const char *const bad[] = {
 
 START_TEST(test_good)
 {
-	struct address a;
+	struct listen_address a;
 	struct err e;
 
-	ck_assert_int_eq(address_parse(good[_i].text, &a, &e), 0);
-	ck_assert_int_eq(address_is_loopback(&a), good[_i].loopback);
+	ck_assert_int_eq(listen_parse(good[_i].text, &a, &e), 0);
+	ck_assert_int_eq(listen_is_loopback(&a), good[_i].loopback);
 }
 END_TEST
 
 START_TEST(test_bad)
 {
-	struct address a;
+	struct listen_address a;
 	struct err e;
 
-	ck_assert_int_eq(address_parse(bad[_i], &a, &e), -EINVAL);
+	ck_assert_int_eq(listen_parse(bad[_i], &a, &e), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(e.msg, "is not ADDRESS:PORT"));
 }
 END_TEST
 
 START_TEST(test_listen)
 {
-	struct address a;
+	struct listen_address a;
 	struct err e;
 	char text[32];
 	uint16_t port, again;
 	int fd, second;
 
-	ck_assert_int_eq(address_parse("127.0.0.1:0", &a, &e), 0);
-	ck_assert_int_eq(address_listen(&a, &fd, &port, &e), 0);
+	ck_assert_int_eq(listen_parse("127.0.0.1:0", &a, &e), 0);
+	ck_assert_int_eq(listen_open(&a, &fd, &port, &e), 0);
 	ck_assert_uint_ne(port, 0);
 	snprintf(text, sizeof(text), "127.0.0.1:%u", port);
-	ck_assert_int_eq(address_parse(text, &a, &e), 0);
-	ck_assert_int_eq(address_listen(&a, &second, &again, &e), -EADDRINUSE);
+	ck_assert_int_eq(listen_parse(text, &a, &e), 0);
+	ck_assert_int_eq(listen_open(&a, &second, &again, &e), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(e.msg, text));
 	close(fd);
-	ck_assert_int_eq(address_parse("192.0.2.1:0", &a, &e), 0);
-	ck_assert_int_eq(address_listen(&a, &fd, &port, &e), -EADDRNOTAVAIL);
+	ck_assert_int_eq(listen_parse("192.0.2.1:0", &a, &e), 0);
+	ck_assert_int_eq(listen_open(&a, &fd, &port, &e), -EADDRNOTAVAIL);
 }
 END_TEST
 
@@ -65,13 +65,13 @@ START_TEST(test_listen_everywhere)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct address a;
+	struct listen_address a;
 	struct err e;
 	uint16_t port;
 	int fd, client;
 
-	ck_assert_int_eq(address_parse(":0", &a, &e), 0);
-	ck_assert_int_eq(address_listen(&a, &fd, &port, &e), 0);
+	ck_assert_int_eq(listen_parse(":0", &a, &e), 0);
+	ck_assert_int_eq(listen_open(&a, &fd, &port, &e), 0);
 	to.sin_port = htons(port);
 	client = socket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_eq(connect(client, (struct sockaddr *)&to, sizeof(to)), 0);
@@ -82,8 +82,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("address");
-	TCase *t = tcase_create("address");
+	Suite *s = suite_create("listen");
+	TCase *t = tcase_create("listen");
 	SRunner *r;
 	int failed;
 

@@ -1,5 +1,5 @@
-/* address.c - see address.h. */
-#include "http/address.h"
+/* listen.c - see listen.h. */
+#include "http/listen.h"
 
 #include <arpa/inet.h>
 
@@ -29,11 +29,11 @@ static bool parse_port(const char *s, uint16_t *ret)
 	return true;
 }
 
-int address_parse(const char *text, struct address *ret, struct err *e)
+int listen_parse(const char *text, struct listen_address *ret, struct err *e)
 {
 	const char *colon = strrchr(text, ':');
 	char host[INET6_ADDRSTRLEN + 2];
-	struct address a;
+	struct listen_address a;
 	size_t n;
 	uint16_t port;
 
@@ -66,7 +66,7 @@ int address_parse(const char *text, struct address *ret, struct err *e)
 	return 0;
 }
 
-bool address_is_loopback(const struct address *a)
+bool listen_is_loopback(const struct listen_address *a)
 {
 	if (a->any.sa_family == AF_INET)
 		return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
@@ -75,13 +75,13 @@ bool address_is_loopback(const struct address *a)
 	return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-static socklen_t length(const struct address *a)
+static socklen_t length(const struct listen_address *a)
 {
 	return a->any.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
 }
 
 /* "127.0.0.1:80" for messages */
-static void address_text(const struct address *a, char ret[static INET6_ADDRSTRLEN + 16])
+static void listen_text(const struct listen_address *a, char ret[static INET6_ADDRSTRLEN + 16])
 {
 	char host[INET6_ADDRSTRLEN] = "?";
 	bool v6 = a->any.sa_family == AF_INET6;
@@ -94,7 +94,7 @@ static void address_text(const struct address *a, char ret[static INET6_ADDRSTRL
 		 ntohs(v6 ? a->v6.sin6_port : a->v4.sin_port));
 }
 
-static int open_socket(const struct address *a, int *ret)
+static int open_socket(const struct listen_address *a, int *ret)
 {
 	int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0;
@@ -114,9 +114,10 @@ static int open_socket(const struct address *a, int *ret)
 	return 0;
 }
 
-int address_listen(const struct address *a, int *ret_fd, uint16_t *ret_port, struct err *e)
+int listen_open(const struct listen_address *a, int *ret_fd, uint16_t *ret_port, struct err *e)
 {
-	struct address v4 = { .v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port } }, bound;
+	struct listen_address v4 = { .v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port } };
+	struct listen_address bound;
 	char text[INET6_ADDRSTRLEN + 16];
 	socklen_t size = sizeof(bound);
 	int fd, r = open_socket(a, &fd);
@@ -124,7 +125,7 @@ int address_listen(const struct address *a, int *ret_fd, uint16_t *ret_port, str
 	if (r == -EAFNOSUPPORT && a->any.sa_family == AF_INET6 &&
 	    IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr))
 		r = open_socket(&v4, &fd);
-	address_text(a, text);
+	listen_text(a, text);
 	if (r)
 		return err_set(e, r, "can't listen at %s: %s", text, strerror(-r));
 	if (getsockname(fd, &bound.any, &size)) {
