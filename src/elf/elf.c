@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <endian.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -271,6 +272,13 @@ int elf_open_fd(int fd, struct elf **ret, struct err *e)
 int elf_open_memory(const void *image, size_t size, struct elf **ret, struct err *e)
 {
 	return open_common((struct elf){ .fd = -1, .image = image, .size = size }, ret, e);
+}
+
+int elf_dup(const struct elf *e)
+{
+	int fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 3);	/* -EBADF for an image's -1 */
+
+	return fd < 0 ? -errno : fd;
 }
 
 void elf_detach(struct elf *e)

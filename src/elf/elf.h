@@ -68,6 +68,8 @@ struct elf_section {
 int must_check elf_open_fd(int fd, struct elf **ret, struct err *e);
 /* Opens a file image in memory: the vDSO, decompressed mini debug info. Borrows the bytes. */
 int must_check elf_open_memory(const void *image, size_t size, struct elf **ret, struct err *e);
+/* A new descriptor of its file, which the caller closes. -EBADF: it has none, -EMFILE. */
+int must_check elf_dup(const struct elf *e);
 /* Gives the fd or image back: the program headers stay for elf_offset_to_vaddr and its like, sections and
  * reads are gone (-EBADF). */
 void elf_detach(struct elf *e);

@@ -284,23 +284,25 @@ static size_t kept_bytes(const struct loaded *l)
 	       chains_bytes(&l->chains);
 }
 
-/* Frees tables of the files asked about least lately until all fit into `bytes`; not those of `keep`. */
+/* Frees tables of the files asked about least lately until all fit into `bytes` and hold few enough
+ * descriptors; not those of `keep`. */
 static void limit_tables(struct symbolizer *s, uint64_t bytes, const struct loaded *keep)
 {
 	for (;;) {
 		struct loaded *oldest = NULL;
-		uint64_t sum = 0;
+		uint64_t sum = 0, fds = 0;
 
 		for (uint32_t i = 0; i < s->nmodules; i++) {
 			struct loaded *l = s->modules[i];
 			size_t n = l ? tables_bytes(l) : 0;
 
 			sum += n;
+			fds += l && l->symtab ? symtab_files(l->symtab) : 0;
 			if (n && l != keep && l->m.kind == MODULE_FILE &&
 			    (!oldest || l->tables_used < oldest->tables_used))
 				oldest = l;
 		}
-		if (sum <= bytes || !oldest)
+		if ((sum <= bytes && fds <= SYMBOLIZER_FDS_MAX) || !oldest)
 			return;
 		drop_tables(oldest);
 		s->stats.tables_dropped++;

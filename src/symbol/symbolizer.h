@@ -25,7 +25,7 @@
  *
  *	symbolizer_trim(s);		// after each profile, for as long as an agent runs
  *
- * Tables (symbols, function bounds) fill at most the budget; when another is loaded the one asked
+ * Tables (symbols, function bounds) fill at most the budget, and SYMBOLIZER_FDS_MAX descriptors; when another is loaded the one asked
  * about least lately goes, and is read again when it has to answer for a new address. Answers
  * are given up for whole files, least lately asked first, when they are over half of the budget.
  *
@@ -85,8 +85,10 @@ struct symbolizer_options {
 	struct lines_options lines;		/* if wanted; its budgets are lines.h's */
 };
 
-/* Holds the tables of what a busy host runs at a time: node has 6 MiB, cc1 1, libc 0.2. */
+/* Holds the tables of what a busy host runs at a time: node has 1.5 MiB, cc1 0.4, libc 0.1; a browser with
+ * a million functions 12. */
 #define SYMBOLIZER_BYTES_DEFAULT (16ULL << 20)
+#define SYMBOLIZER_FDS_MAX	 128	/* descriptors of tables whose names stay in their files */
 
 int must_check symbolizer_new(const struct symbolizer_options *o, struct files *files,
 			      struct symbolizer **ret);

@@ -5,34 +5,45 @@
 
 #include "elf/dynsym.h"
 #include "symbol/alias.h"
+#include "symbol/symnames.h"
 
 #define NONE UINT32_MAX
 
 _Static_assert(SYMTAB_NAME_MAX <= ALIAS_NAME_MAX, "a rank holds the length of every name");
 
+/* What an entry's or an alias's name says besides the reference (symnames.h). */
+enum {
+	NAME_REF = SYMNAMES_REF_MAX - 1,
+	NAME_GROUP = SYMNAMES_REF_MAX,	/* of an entry: the rest is an index into aliases */
+	NAME_LOCAL = NAME_GROUP << 1,
+	NAME_LABEL = NAME_GROUP << 2,
+	NAME_MORE = NAME_GROUP << 3,	/* of an alias: another one follows */
+};
+
 /* One function; the table is sorted by (start ascending, size descending). */
 struct entry {
 	uint32_t start;		/* from base */
 	uint32_t size;
-	uint32_t name;		/* in names */
+	uint32_t name;
 };
 
 struct symtab {
 	uint64_t base;
 	struct entry *entries;
 	uint32_t *outer;	/* of each entry: the nearest that may enclose it; or NULL */
-	char *names;
-	size_t n, names_size, dropped;
+	uint32_t *aliases;	/* names of the same code, one group after another */
+	struct symnames names;
+	char *text;		/* the last name that was read from a file; NULL: there is none */
+	size_t n, naliases, dropped;
 };
 
 /* A symbol of some source; it may become an entry. */
 struct candidate {
 	uint32_t start;
 	uint32_t size;		/* of an unsized one: at most this much */
-	uint32_t name;		/* in strings */
-	uint32_t rank : 30;	/* see alias.h */
-	uint32_t open : 1;	/* unsized, reaches to the next */
-	uint32_t exact : 1;	/* unsized, one address */
+	uint32_t name;		/* with NAME_LOCAL and NAME_LABEL */
+	bool open;		/* unsized, reaches to the next */
+	bool exact;		/* unsized, one address */
 };
 
 struct symtab_builder {
@@ -40,8 +51,7 @@ struct symtab_builder {
 	struct symtab_limits limits;
 	struct candidate *candidates;
 	size_t n, cap;
-	char *strings;		/* string tables and added names, one after another */
-	size_t strings_size, strings_cap;
+	struct symnames names;
 	size_t dropped;
 };
 
@@ -72,16 +82,8 @@ void symtab_builder_free(struct symtab_builder *b)
 	if (!b)
 		return;
 	free(b->candidates);
-	free(b->strings);
+	symnames_free(&b->names);
 	free(b);
-}
-
-/* Makes room for n more bytes of strings and a NUL; 0, -ENOMEM, or -E2BIG over the limit. */
-static int reserve_strings(struct symtab_builder *b, uint64_t n)
-{
-	if (n >= b->limits.strings - MIN(b->strings_size, b->limits.strings))
-		return -E2BIG;
-	return array_grow(&b->strings, &b->strings_cap, b->strings_size + n + 1, 1);
 }
 
 /* Adds a candidate whose name is in strings already. 0, or -ENOMEM. */
@@ -103,30 +105,38 @@ static int add_candidate(struct symtab_builder *b, uint64_t start, uint64_t size
 	return 0;
 }
 
-int symtab_builder_add(struct symtab_builder *b, const char *name, size_t len, uint64_t start,
-		       uint64_t size, unsigned int flags)
+/* The same with a name that is copied; over a limit it is dropped. */
+static int add_packed(struct symtab_builder *b, uint64_t start, uint64_t size, const char *name,
+		      size_t len, struct candidate c)
 {
-	struct candidate c = { .name = (uint32_t)b->strings_size };
+	uint32_t ref = 0;
 	int r;
 
-	if (!len || len > SYMTAB_NAME_MAX) {
+	if (!len || len > SYMTAB_NAME_MAX || b->n >= b->limits.symbols ||
+	    len >= b->limits.names - MIN(b->names.packed_size, (size_t)b->limits.names)) {
 		b->dropped++;
 		return 0;
 	}
-	r = reserve_strings(b, len);
+	r = symnames_add(&b->names, name, len, &ref);
 	if (r == -E2BIG) {
 		b->dropped++;
 		return 0;
 	}
-	if (r)
-		return r;
-	memcpy(b->strings + b->strings_size, name, len);
-	b->strings_size += len;
-	b->strings[b->strings_size++] = '\0';
-	c.rank = alias_rank(name, len, flags & SYMTAB_LABEL, flags & SYMTAB_LOCAL);
-	c.open = !!(flags & SYMTAB_OPEN);
-	c.exact = !size && !c.open;
-	return add_candidate(b, start, size, c);
+	c.name |= ref;
+	return r ? r : add_candidate(b, start, size, c);
+}
+
+int symtab_builder_add(struct symtab_builder *b, const char *name, size_t len, uint64_t start,
+		       uint64_t size, unsigned int flags)
+{
+	struct candidate c = {
+		.name = (flags & SYMTAB_LABEL ? (uint32_t)NAME_LABEL : 0) |
+			(flags & SYMTAB_LOCAL ? (uint32_t)NAME_LOCAL : 0),
+		.open = flags & SYMTAB_OPEN,
+		.exact = !size && !(flags & SYMTAB_OPEN),
+	};
+
+	return add_packed(b, start, size, name, len, c);
 }
 
 /* The executable memory that a symbol lies in, as far as the file says: its section, in a file
@@ -152,92 +162,127 @@ static bool is_mapping_symbol(const char *name)
 	return name[0] == '$' && name[1] && strchr("adtx", name[1]) && (!name[2] || name[2] == '.');
 }
 
-/* One symbol of a file, whose names start at strings_at and fill size bytes and a NUL. */
-static int add_symbol(struct symtab_builder *b, const struct elf *e, const Elf64_Sym *sym,
-		      bool dynamic, size_t strings_at, size_t size)
+/* Whether a symbol of that name counts. Names in files are looked at only where it is likely to matter,
+ * in labels; and again when one is shown. */
+static bool is_name(const char *name, size_t len, bool label)
+{
+	return len && !is_mapping_symbol(name) && !(label && name[0] == '.');
+}
+
+/* A table of symbols as it is read. */
+struct reading {
+	struct symtab_builder *b;
+	const struct elf *e;
+	bool dynamic;
+	char *strings;		/* NULL: they stay in the file */
+	uint32_t base;		/* then: the reference of the first */
+	uint64_t strings_size;
+};
+
+static int add_named(struct reading *t, const Elf64_Sym *sym, uint64_t size, struct candidate c)
+{
+	struct symtab_builder *b = t->b;
+	bool label = c.name & NAME_LABEL;
+	const char *name, *at;
+	size_t len;
+
+	if (!t->strings) {
+		if (!sym->st_name)
+			return 0;
+		if (label && symnames_get(&b->names, t->base + sym->st_name, &name, &len) &&
+		    !is_name(name, len, label))
+			return 0;
+		c.name |= t->base + sym->st_name;
+		return add_candidate(b, sym->st_value, size, c);
+	}
+	name = t->strings + sym->st_name;
+	len = strnlen(name, SYMTAB_NAME_MAX + 1);
+	at = len ? memchr(name + 1, '@', len - 1) : NULL;
+	if (at)
+		len = (size_t)(at - name);
+	return is_name(name, len, label) ? add_packed(b, sym->st_value, size, name, len, c) : 0;
+}
+
+static int add_symbol(struct reading *t, const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
 	bool label = type == STT_NOTYPE;
-	struct candidate c = { .open = !sym->st_size && !dynamic,
-			       .exact = !sym->st_size && dynamic };
+	struct candidate c = {
+		.name = (label ? (uint32_t)NAME_LABEL : 0) |
+			(bind == STB_LOCAL ? (uint32_t)NAME_LOCAL : 0),
+		.open = !sym->st_size && !t->dynamic,
+		.exact = !sym->st_size && t->dynamic,
+	};
 	uint64_t max;
-	size_t len;
-	const char *name, *at;
 
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
 		return 0;
 	if (sym->st_shndx == SHN_UNDEF ||
 	    (sym->st_shndx >= SHN_LORESERVE && sym->st_shndx != SHN_XINDEX))
 		return 0;
-	max = room(e, sym);
+	max = room(t->e, sym);
 	if (!max)
 		return 0;
-	if (sym->st_name >= size) {
-		b->dropped++;
+	if (sym->st_name >= t->strings_size) {
+		t->b->dropped++;
 		return 0;
 	}
-	name = b->strings + strings_at + sym->st_name;
-	len = strnlen(name, SYMTAB_NAME_MAX + 1);
-	at = len ? memchr(name + 1, '@', len - 1) : NULL;
-	if (at)
-		len = (size_t)(at - name);
-	if (!len || is_mapping_symbol(name) || (label && name[0] == '.'))
-		return 0;
-	if (len > SYMTAB_NAME_MAX) {
-		b->dropped++;
-		return 0;
-	}
-	c.name = (uint32_t)(strings_at + sym->st_name);
-	c.rank = alias_rank(name, len, label, bind == STB_LOCAL);
-	return add_candidate(b, sym->st_value, sym->st_size ? MIN(sym->st_size, max) : max, c);
+	return add_named(t, sym, sym->st_size ? MIN(sym->st_size, max) : max, c);
 }
 
-/* Reads a string table behind what is there, or as much of it as the limit allows. */
-static int read_strings(struct symtab_builder *b, const struct elf *e,
-			const struct elf_symbols *s, size_t *ret_size)
+/* Finds the names: small string tables are read to be packed, large ones stay where they are. */
+static int find_strings(struct reading *t, const struct elf_symbols *s)
 {
-	uint64_t left = b->limits.strings - MIN(b->strings_size, b->limits.strings);
-	uint64_t n = MIN(s->strings_size, left ? left - 1 : 0);
-	int r = n ? reserve_strings(b, n) : 0;
+	uint64_t n = MIN(s->strings_size, (uint64_t)t->b->limits.strings);
+	int r = n > SYMTAB_PACK_MAX ? symnames_add_table(&t->b->names, t->e, s->strings, n, &t->base) :
+				      -EBADF;
 
-	if (!r && n)
-		r = elf_read(e, s->strings, b->strings + b->strings_size, n);
-	if (r)
-		return r;
-	if (n) {
-		b->strings_size += n;
-		b->strings[b->strings_size++] = '\0';
+	t->strings_size = n;
+	if (r == -E2BIG) {
+		t->strings_size = 0;
+		return 0;
 	}
-	*ret_size = n;
-	return 0;
+	if (r != -EBADF)
+		return r;
+	t->strings = malloc(n + 1);	/* also of a file in memory, whatever its size */
+	if (!t->strings)
+		return -ENOMEM;
+	t->strings[n] = '\0';
+	return n ? elf_read(t->e, s->strings, t->strings, n) : 0;
+}
+
+static int read_symbols(struct reading *t, const struct elf_symbols *s)
+{
+	const size_t max = 4096;
+	Elf64_Sym *chunk cleanup(freep_cleanup) = malloc(max * sizeof(*chunk));
+	uint64_t n = MIN(s->count, SYMTAB_SCAN_MAX);
+	int r = chunk ? 0 : -ENOMEM;
+
+	t->b->dropped += s->count - n;
+	for (uint64_t i = 0; i < n && !r; i += max) {
+		size_t k = (size_t)MIN(max, n - i);
+
+		r = elf_read(t->e, s->offset + i * sizeof(*chunk), chunk, k * sizeof(*chunk));
+		for (size_t j = 0; !r && j < k; j++)
+			r = add_symbol(t, &chunk[j]);
+	}
+	return r;
 }
 
 static int add_table(struct symtab_builder *b, const struct elf *e, uint32_t type)
 {
-	size_t strings_at = b->strings_size, size = 0;
+	struct reading t = { .b = b, .e = e, .dynamic = type == SHT_DYNSYM };
 	struct elf_symbols s;
-	Elf64_Sym chunk[512];
-	uint64_t n;
 	int r = elf_symbols(e, type, &s);
 
 	if (r == -ENOENT || r == -EBADMSG)
 		return 0;	/* one broken table must not cost the other */
 	if (!r)
-		r = read_strings(b, e, &s, &size);
-	if (r)
-		return r;
-	n = MIN(s.count, SYMTAB_SCAN_MAX);
-	b->dropped += s.count - n;
-	for (uint64_t i = 0; i < n; i += ARRAY_SIZE(chunk)) {
-		size_t k = (size_t)MIN(ARRAY_SIZE(chunk), n - i);
-
-		r = elf_read(e, s.offset + i * sizeof(*chunk), chunk, k * sizeof(*chunk));
-		for (size_t j = 0; !r && j < k; j++)
-			r = add_symbol(b, e, &chunk[j], type == SHT_DYNSYM, strings_at, size);
-		if (r)
-			return r;
-	}
-	return 0;
+		r = find_strings(&t, &s);
+	if (!r)
+		r = read_symbols(&t, &s);
+	free(t.strings);
+	return r;
 }
 
 int symtab_builder_add_elf(struct symtab_builder *b, const struct elf *e)
@@ -292,48 +337,54 @@ static bool unsized(const struct candidate *c)
 	return c->open || c->exact;
 }
 
-/* Within one start: sized before unsized, long before short, the better alias first. */
-static int compare_candidates(const void *pa, const void *pb, void *strings)
+/* Within one start: sized before unsized, long before short; then whatever makes the order certain, those
+ * that alias.h prefers first. */
+static int compare_candidates(const void *pa, const void *pb)
 {
 	const struct candidate *a = pa, *b = pb;
-	const char *s = strings;
 
 	if (unsized(a) != unsized(b))
 		return unsized(a) ? 1 : -1;
 	if (!unsized(a) && a->size != b->size)
 		return a->size > b->size ? -1 : 1;
-	return alias_compare(a->rank, s + a->name, b->rank, s + b->name);
+	return a->name < b->name ? -1 : a->name > b->name;
 }
 
 /* What finish() knows while it walks the candidates by address. */
 struct sweep {
 	struct symtab_builder *b;
 	struct symtab *t;
-	size_t names_cap;
+	size_t aliases_cap;
 	uint32_t top;		/* innermost entry that has not ended yet, or NONE */
 	bool nested;
 };
 
-static int emit(struct sweep *w, const struct candidate *c, uint32_t size)
+static int add_aliases(struct sweep *w, const struct candidate *c, size_t n, uint32_t *ret)
 {
 	struct symtab *t = w->t;
-	size_t len = alias_length(c->rank);
-	int r;
+	int r = array_grow(&t->aliases, &w->aliases_cap, t->naliases + n, sizeof(*t->aliases));
 
-	if (len >= w->b->limits.names - MIN(t->names_size, w->b->limits.names)) {
-		t->dropped++;
-		return 0;
-	}
-	r = array_grow(&t->names, &w->names_cap, t->names_size + len + 1, 1);
 	if (r)
 		return r;
-	t->entries[t->n] = (struct entry){ c->start, size, (uint32_t)t->names_size };
+	*ret = (uint32_t)t->naliases | NAME_GROUP;
+	for (size_t i = 0; i < n; i++)
+		t->aliases[t->naliases++] = c[i].name | (i + 1 < n ? (uint32_t)NAME_MORE : 0);
+	return 0;
+}
+
+/* An entry for n candidates of the same code. */
+static int emit(struct sweep *w, const struct candidate *c, size_t n, uint32_t size)
+{
+	struct symtab *t = w->t;
+	uint32_t name = c->name;
+	int r = n > 1 ? add_aliases(w, c, MIN(n, (size_t)SYMTAB_ALIASES_MAX), &name) : 0;
+
+	if (r)
+		return r;
+	t->entries[t->n] = (struct entry){ c->start, size, name };
 	t->outer[t->n] = w->top;
 	w->nested |= w->top != NONE;
 	w->top = (uint32_t)t->n++;
-	memcpy(t->names + t->names_size, w->b->strings + c->name, len);
-	t->names[t->names_size + len] = '\0';
-	t->names_size += len + 1;
 	return 0;
 }
 
@@ -341,6 +392,7 @@ static int emit(struct sweep *w, const struct candidate *c, uint32_t size)
 static int emit_group(struct sweep *w, const struct candidate *c, size_t n, uint64_t next)
 {
 	uint64_t size = 1;
+	size_t end;
 	int r = 0;
 
 	while (w->top != NONE && (uint64_t)w->t->entries[w->top].start +
@@ -352,11 +404,13 @@ static int emit_group(struct sweep *w, const struct candidate *c, size_t n, uint
 		for (size_t i = 0; i < n; i++)
 			if (c[i].open)
 				size = MAX(size, MIN(c[i].size, next - c->start));
-		return emit(w, c, (uint32_t)MIN(size, UINT32_MAX));
+		return emit(w, c, n, (uint32_t)MIN(size, UINT32_MAX));
 	}
-	for (size_t i = 0; !r && i < n && !unsized(&c[i]); i++)
-		if (!i || c[i].size != c[i - 1].size)
-			r = emit(w, &c[i], c[i].size);
+	for (size_t i = 0; !r && i < n && !unsized(&c[i]); i = end) {
+		for (end = i + 1; end < n && !unsized(&c[end]) && c[end].size == c[i].size; end++)
+			;
+		r = emit(w, &c[i], end - i, c[i].size);
+	}
 	return r;
 }
 
@@ -370,7 +424,7 @@ static int emit_all(struct sweep *w)
 		for (end = i + 1; end < n && c[end].start == c[i].start; end++)
 			;
 		if (end - i > 1)
-			qsort_r(c + i, end - i, sizeof(*c), compare_candidates, w->b->strings);
+			qsort(c + i, end - i, sizeof(*c), compare_candidates);
 		r = emit_group(w, c + i, end - i, end < n ? c[end].start : UINT64_MAX);
 		if (r)
 			return r;
@@ -403,6 +457,8 @@ int symtab_builder_finish(struct symtab_builder *b, struct symtab **ret)
 		return r;
 	t->base = b->base;
 	t->dropped = b->dropped;
+	t->names = b->names;
+	b->names = (struct symnames)SYMNAMES_INIT;
 	t->entries = calloc(MAX(b->n, (size_t)1), sizeof(*t->entries));
 	t->outer = calloc(MAX(b->n, (size_t)1), sizeof(*t->outer));
 	if (!t->entries || !t->outer)
@@ -411,7 +467,13 @@ int symtab_builder_finish(struct symtab_builder *b, struct symtab **ret)
 	if (r)
 		return r;
 	shrink(&t->entries, t->n * sizeof(*t->entries));
-	shrink(&t->names, t->names_size);
+	symnames_shrink(&t->names);
+	shrink(&t->aliases, t->naliases * sizeof(*t->aliases));
+	if (t->names.ntables) {
+		t->text = malloc(SYMTAB_NAME_MAX + 1);
+		if (!t->text)
+			return -ENOMEM;
+	}
 	if (w.nested) {
 		shrink(&t->outer, t->n * sizeof(*t->outer));
 	} else {
@@ -438,7 +500,9 @@ void symtab_free(struct symtab *t)
 		return;
 	free(t->entries);
 	free(t->outer);
-	free(t->names);
+	free(t->aliases);
+	free(t->text);
+	symnames_free(&t->names);
 	free(t);
 }
 
@@ -457,7 +521,48 @@ static size_t upper_bound(const struct symtab *t, uint32_t rel)
 	return lo;
 }
 
-bool symtab_lookup(const struct symtab *t, uint64_t vaddr, struct symbol *ret)
+/* The name of an alias if it is better than the best so far, whose rank *rank is (UINT32_MAX: there is none
+ * yet). A better one that lies in a file is copied to t->text, since the next may displace it. */
+static void consider(struct symtab *t, uint32_t alias, const char **best, uint32_t *rank)
+{
+	bool label = alias & NAME_LABEL;
+	uint32_t ref = alias & NAME_REF, r;
+	const char *name;
+	size_t len;
+
+	if (!symnames_get(&t->names, ref, &name, &len) || !is_name(name, len, label))
+		return;
+	r = alias_rank(name, len, label, alias & NAME_LOCAL);
+	if (*best && alias_compare(r, name, *rank, *best) >= 0)
+		return;
+	*rank = r;
+	if (ref < SYMNAMES_SPACE) {
+		*best = name;
+	} else {
+		memcpy(t->text, name, len);
+		t->text[len] = '\0';
+		*best = t->text;
+	}
+}
+
+/* The name of an entry, or NULL: it has none that can be read. */
+static const char *name_of(struct symtab *t, const struct entry *e)
+{
+	uint32_t rank = UINT32_MAX;
+	const char *best = NULL;
+
+	if (!(e->name & NAME_GROUP)) {
+		consider(t, e->name, &best, &rank);
+		return best;
+	}
+	for (size_t i = e->name & NAME_REF;; i++) {
+		consider(t, t->aliases[i], &best, &rank);
+		if (!(t->aliases[i] & NAME_MORE))
+			return best;
+	}
+}
+
+bool symtab_lookup(struct symtab *t, uint64_t vaddr, struct symbol *ret)
 {
 	uint32_t rel = (uint32_t)(vaddr - t->base), i;
 	size_t after;
@@ -469,7 +574,8 @@ bool symtab_lookup(const struct symtab *t, uint64_t vaddr, struct symbol *ret)
 	for (int depth = 0; i != NONE && depth <= SYMTAB_NESTING_MAX; depth++) {
 		if (rel - t->entries[i].start < t->entries[i].size) {
 			symtab_get(t, i, ret);
-			return true;
+			if (ret->name[0])
+				return true;
 		}
 		i = t->outer ? t->outer[i] : NONE;
 	}
@@ -484,7 +590,13 @@ size_t symtab_count(const struct symtab *t)
 size_t symtab_bytes(const struct symtab *t)
 {
 	return sizeof(*t) + t->n * (sizeof(*t->entries) + (t->outer ? sizeof(*t->outer) : 0)) +
-	       t->names_size;
+	       t->naliases * sizeof(*t->aliases) + symnames_bytes(&t->names) +
+	       (t->text ? SYMTAB_NAME_MAX + 1 : 0);
+}
+
+size_t symtab_files(const struct symtab *t)
+{
+	return t->names.ntables;
 }
 
 size_t symtab_dropped(const struct symtab *t)
@@ -492,9 +604,10 @@ size_t symtab_dropped(const struct symtab *t)
 	return t->dropped;
 }
 
-void symtab_get(const struct symtab *t, size_t n, struct symbol *ret)
+void symtab_get(struct symtab *t, size_t n, struct symbol *ret)
 {
 	const struct entry *e = &t->entries[n];
+	const char *name = name_of(t, e);
 
-	*ret = (struct symbol){ t->names + e->name, t->base + e->start, e->size };
+	*ret = (struct symbol){ name ? name : "", t->base + e->start, e->size };
 }

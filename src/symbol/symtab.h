@@ -32,11 +32,15 @@
  *  - For the same start and size one name is shown: alias.h has the rule.
  *  - Symbol versions ("@GLIBC_2.34", "@@...") aren't part of the name.
  *
- * Memory: 12 bytes per function plus its name (16 where symbols overlap); while building also 32
- *	   bytes per candidate and the string tables.
- * Cost:   building is linear (a radix sort); a lookup is a binary search.
+ * Names of large string tables (SYMTAB_PACK_MAX) stay in their files and are read when they are asked
+ * for, which of several is shown is decided then (symnames.h). The table keeps a descriptor for each.
+ *
+ * Memory: 12 bytes per function (16 where symbols overlap), 4 per alias, the names of small tables;
+ *	   while building 40 bytes per candidate.
+ * Cost:   building is linear (a radix sort), 100 ns a symbol; a lookup is a binary search, and 2 us for a
+ *	   name that is in a file.
  * Limits: what doesn't fit is left out and counted, the rest works.
- * Threads: a finished table never changes.
+ * Threads: one.
  * Errors: -ENOMEM, -ENOTSUP (ET_REL: its symbols have no addresses), those of elf_read.
  */
 #ifndef WICK_SYMBOL_SYMTAB_H
@@ -48,20 +52,22 @@
 #define SYMTAB_NAME_MAX	   8191		/* longer names are left out */
 #define SYMTAB_SCAN_MAX	   (16u << 20)	/* entries read of one .symtab or .dynsym */
 #define SYMTAB_NESTING_MAX 64		/* enclosing symbols that a lookup tries */
+#define SYMTAB_ALIASES_MAX 256		/* names of one function that are compared */
+#define SYMTAB_PACK_MAX	   (64u << 10)	/* bytes of a string table whose names are copied */
 
 struct symtab;
 struct symtab_builder;
 
 struct symtab_limits {
 	uint32_t symbols;	/* candidates, aliases included */
-	uint32_t strings;	/* bytes of string tables read while building */
-	uint32_t names;		/* bytes of names kept */
+	uint32_t strings;	/* bytes of each string table that are looked at */
+	uint32_t names;		/* bytes of names copied */
 };
 
-#define SYMTAB_LIMITS_DEFAULT { .symbols = 2000000, .strings = 256u << 20, .names = 128u << 20 }
+#define SYMTAB_LIMITS_DEFAULT { .symbols = 2000000, .strings = 128u << 20, .names = 64u << 20 }
 
 struct symbol {
-	const char *name;	/* as in the file, mangled; borrowed until symtab_free */
+	const char *name;	/* as in the file, mangled; borrowed until the next call */
 	uint64_t start;
 	uint64_t size;		/* never 0; of an unsized symbol: as far as it is taken to reach */
 };
@@ -73,13 +79,14 @@ int must_check symtab_build(const struct elf *e, const struct symtab_limits *lim
 void symtab_free(struct symtab *t);
 
 /* The symbol that covers an address. Look up return addresses minus one. */
-bool symtab_lookup(const struct symtab *t, uint64_t vaddr, struct symbol *ret);
+bool symtab_lookup(struct symtab *t, uint64_t vaddr, struct symbol *ret);
 size_t symtab_count(const struct symtab *t);	/* functions; aliases count once */
 size_t symtab_bytes(const struct symtab *t);	/* memory */
 /* Symbols left out by a limit or because their entry is malformed. */
 size_t symtab_dropped(const struct symtab *t);
-/* The n-th function by address, 0 .. symtab_count - 1. */
-void symtab_get(const struct symtab *t, size_t n, struct symbol *ret);
+size_t symtab_files(const struct symtab *t);	/* descriptors it holds */
+/* The n-th function by address, 0 .. symtab_count - 1. Its name is "" if it can't be read. */
+void symtab_get(struct symtab *t, size_t n, struct symbol *ret);
 
 enum symtab_flags {
 	SYMTAB_LABEL = 1,	/* not declared a function */

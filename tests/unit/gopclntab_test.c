@@ -84,7 +84,7 @@ static struct symtab *named(struct made *m, int expected)
 	return t;
 }
 
-static void check_names(const struct symtab *t, uint64_t text)
+static void check_names(struct symtab *t, uint64_t text)
 {
 	struct symbol s;
 

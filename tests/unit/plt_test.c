@@ -76,7 +76,7 @@ static struct symtab *named(struct made *m, int expected)
 	return t;
 }
 
-static const char *name_at(const struct symtab *t, uint64_t addr)
+static const char *name_at(struct symtab *t, uint64_t addr)
 {
 	struct symbol s;
 

@@ -16,7 +16,7 @@ static struct symtab *built(struct made *m, enum symbol_source want)
 	return t;
 }
 
-static const char *name_at(const struct symtab *t, uint64_t addr)
+static const char *name_at(struct symtab *t, uint64_t addr)
 {
 	struct symbol s;
 

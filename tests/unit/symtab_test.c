@@ -2,6 +2,8 @@
 #include <check.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "symbol/alias.h"
@@ -106,7 +108,7 @@ static struct symtab *built(struct image *i, const struct symtab_limits *limits)
 	return t;
 }
 
-static const char *name_at(const struct symtab *t, uint64_t addr)
+static const char *name_at(struct symtab *t, uint64_t addr)
 {
 	struct symbol s;
 
@@ -368,6 +370,102 @@ START_TEST(broken_tables)
 }
 END_TEST
 
+/* The image as a file whose string table is too large to be packed: names are read from it. */
+static struct elf *in_file(struct image *i, int *ret_fd)
+{
+	const size_t size = SYMTAB_PACK_MAX + 4096;
+	char *strings cleanup(freep_cleanup) = calloc(1, size);
+	struct elf *e = NULL;
+
+	memcpy(strings, i->str, sizeof(i->str));
+	elf_free(opened(i));	/* writes the section headers */
+	i->s[SEC_STR].sh_offset = sizeof(*i);
+	i->s[SEC_STR].sh_size = size;
+	*ret_fd = memfd_create("symtab_test", MFD_CLOEXEC);
+	ck_assert_int_ge(*ret_fd, 0);
+	ck_assert_int_eq(write(*ret_fd, i, sizeof(*i)), sizeof(*i));
+	ck_assert_int_eq(write(*ret_fd, strings, size), (ssize_t)size);
+	ck_assert_int_eq(elf_open_fd(*ret_fd, &e, NULL), 0);
+	return e;
+}
+
+static int fill_in(struct image *i)
+{
+	sym(i, "__libc_f", STT_FUNC, STB_GLOBAL, TEXT, 8);
+	sym(i, "f@@V1", STT_FUNC, STB_WEAK, TEXT, 8);
+	sym(i, "f_local", STT_FUNC, STB_LOCAL, TEXT, 8);
+	sym(i, "outer", STT_FUNC, STB_GLOBAL, TEXT + 0x100, 0x100);
+	sym(i, "", STT_FUNC, STB_GLOBAL, TEXT + 0x140, 0x10);	/* found out when it is asked for */
+	sym(i, "$x", STT_NOTYPE, STB_LOCAL, TEXT + 0x800, 0);
+	sym(i, "start", STT_NOTYPE, STB_GLOBAL, TEXT + 0x800, 0);
+	sym(i, "$d", STT_NOTYPE, STB_LOCAL, TEXT + 0x900, 0);
+	dyn(i, "f", TEXT, 8);
+	return 0;
+}
+
+START_TEST(names_in_a_file)
+{
+	struct image *i cleanup(freep_cleanup) = image_new();
+	int fd cleanup(fd_cleanup) = -1;
+	struct elf *e cleanup(elf_cleanup) = NULL;
+	struct symtab *t cleanup(symtab_cleanup) = NULL, *unread cleanup(symtab_cleanup) = NULL;
+	struct timespec times[] = { { .tv_nsec = UTIME_OMIT },
+				    { .tv_sec = 1000000000, .tv_nsec = 1 } };
+
+	fill_in(i);
+	e = in_file(i, &fd);
+	ck_assert_int_eq(symtab_build(e, NULL, &t), 0);
+	ck_assert_int_eq(symtab_build(e, NULL, &unread), 0);
+	elf_free(take(e));
+	ck_assert_uint_eq(symtab_files(t), 2);
+	ck_name(t, TEXT + 7, "f");
+	ck_name(t, TEXT + 0x145, "outer");
+	ck_name(t, TEXT + 0x800, "start");
+	ck_name(t, TEXT + 0xfff, "start");	/* "$d" ended nothing */
+	ck_name(t, TEXT + 7, "f");
+	/* rewritten: names of another version would be wrong ones */
+	ck_assert_int_eq(futimens(fd, times), 0);
+	ck_name(unread, TEXT, "");
+}
+END_TEST
+
+START_TEST(file_cut_off)
+{
+	struct image *i cleanup(freep_cleanup) = image_new();
+	int fd cleanup(fd_cleanup) = -1;
+	struct elf *e cleanup(elf_cleanup) = NULL;
+	struct symtab *t cleanup(symtab_cleanup) = NULL;
+
+	fill_in(i);
+	e = in_file(i, &fd);
+	ck_assert_int_eq(symtab_build(e, NULL, &t), 0);
+	ck_assert_int_eq(ftruncate(fd, sizeof(*i)), 0);
+	ck_name(t, TEXT, "");
+}
+END_TEST
+
+/* Thousands of names for one function: some are compared. */
+START_TEST(aliases_are_limited)
+{
+	struct image *i cleanup(freep_cleanup) = image_new();
+	struct elf *e cleanup(elf_cleanup) = opened(i);
+	struct symtab_builder *b cleanup(symtab_builder_cleanup) = NULL;
+	struct symtab *t cleanup(symtab_cleanup) = NULL;
+	char name[32];
+
+	ck_assert_int_eq(symtab_builder_new(e, NULL, &b), 0);
+	for (int k = 0; k < 5000; k++)
+		ck_assert_int_eq(symtab_builder_add(b, name,
+						    (size_t)snprintf(name, sizeof(name), "f%04d", k),
+						    TEXT, 16, k == 4321 ? 0 : SYMTAB_LOCAL), 0);
+	ck_assert_uint_eq(symtab_builder_count(b), 5000);
+	ck_assert_int_eq(symtab_builder_finish(take(b), &t), 0);
+	ck_assert_uint_eq(symtab_count(t), 1);
+	ck_name(t, TEXT, "f4321");	/* the exported one is among them */
+	ck_assert_uint_lt(symtab_bytes(t), 5000 * 8);
+}
+END_TEST
+
 static void here(void)
 {
 }
@@ -437,6 +535,9 @@ int main(void)
 	tcase_add_test(t, both_tables_and_more);
 	tcase_add_test(t, limits_are_counted);
 	tcase_add_test(t, broken_tables);
+	tcase_add_test(t, names_in_a_file);
+	tcase_add_test(t, file_cut_off);
+	tcase_add_test(t, aliases_are_limited);
 	tcase_add_test(t, finds_itself);
 	tcase_add_test(t, a_million);
 	suite_add_tcase(s, t);
