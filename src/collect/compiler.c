@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 
 #include "elf/elf.h"
+#include "symbol/debugfile.h"
 #include "unwind/unwtab.h"
 
 struct job {
 	uint32_t id;
 	int fd;
+	char *path;		/* or NULL */
 	uint64_t wanted;	/* samples that lay in it */
 	uint64_t size;		/* bytes of the file */
 };
@@ -39,14 +41,42 @@ struct compiler {
 	uint32_t pending;
 };
 
+static void free_job(const struct job *j)
+{
+	close(j->fd);
+	free(j->path);
+}
+
+/* For unwtab.h: the debug file of the job at hand. */
+struct debug_search {
+	const struct elf *elf;
+	const char *path;
+	struct debugfile found;
+};
+
+static const struct elf *open_debug(void *arg)
+{
+	struct debug_search *s = arg;
+
+	if (debugfile_open(s->elf, s->path, DEBUGFILE_DIR, &s->found))
+		return NULL;
+	return s->found.elf;
+}
+
 static void compile(const struct job *j, struct compiled *ret)
 {
 	cleanup(elf_cleanup) struct elf *elf = NULL;
+	struct debug_search search = { .path = j->path };
+	const struct unwtab_debug debug = { open_debug, &search };
 
 	*ret = (struct compiled){ .id = j->id };
 	ret->error = elf_open_fd(j->fd, &elf, NULL);
-	if (!ret->error)
-		ret->error = unwtab_compile(elf, NULL, &UNWTAB_LIMITS_DEFAULT, &ret->table);
+	if (ret->error)
+		return;
+	search.elf = elf;
+	ret->error = unwtab_compile(elf, &debug, &UNWTAB_LIMITS_DEFAULT, &ret->table);
+	if (search.found.elf)
+		debugfile_close(&search.found);
 }
 
 /* What is gained by a job for its cost: samples per 64 KiB of file. */
@@ -103,7 +133,7 @@ static void *work(void *arg)
 		if (stop)
 			return NULL;
 		compile(&j, &d);
-		close(j.fd);
+		free_job(&j);
 		finish(c, &d);
 	}
 }
@@ -149,7 +179,7 @@ void compiler_free(struct compiler *c)
 		if (c->workers[i].started)
 			pthread_join(c->workers[i].thread, NULL);
 	for (size_t i = 0; i < c->njobs; i++)
-		close(c->jobs[i].fd);
+		free_job(&c->jobs[i]);
 	for (size_t i = 0; i < c->ndone; i++)
 		unwtab_free(c->done[i].table);
 	if (c->event >= 0)
@@ -161,28 +191,33 @@ void compiler_free(struct compiler *c)
 	free(c);
 }
 
-int compiler_submit(struct compiler *c, uint32_t id, int fd)
+int compiler_submit(struct compiler *c, uint32_t id, int fd, const char *path)
 {
-	int r, copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	uint64_t size = 0;
+	struct job j = { .id = id, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 	struct stat st;
+	int r = 0;
 
-	if (copy < 0)
+	if (j.fd < 0)
 		return -errno;
-	if (!fstat(copy, &st))
-		size = (uint64_t)st.st_size;
+	if (!fstat(j.fd, &st))
+		j.size = (uint64_t)st.st_size;
+	if (path) {
+		j.path = strdup(path);
+		r = j.path ? 0 : -ENOMEM;
+	}
 	pthread_mutex_lock(&c->lock);
-	r = array_grow(&c->jobs, &c->jobs_cap, c->njobs + 1, sizeof(*c->jobs));
+	if (!r)
+		r = array_grow(&c->jobs, &c->jobs_cap, c->njobs + 1, sizeof(*c->jobs));
 	if (!r)
 		r = array_grow(&c->done, &c->done_cap, (size_t)c->pending + 1, sizeof(*c->done));
 	if (!r) {
-		c->jobs[c->njobs++] = (struct job){ .id = id, .fd = copy, .size = size };
+		c->jobs[c->njobs++] = j;
 		c->pending++;
 		pthread_cond_broadcast(&c->work);	/* either may be the one for it */
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (r)
-		close(copy);
+		free_job(&j);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /* compiler.h - compile unwind tables in the background, most wanted for its size first.
  *
  *	r = compiler_new(&c);
- *	r = compiler_submit(c, id, fd);		// a file was met; fd stays the caller's
+ *	r = compiler_submit(c, id, fd, path);	// a file was met; fd stays the caller's
  *	compiler_want(c, id, n);		// n more samples lay in it
  *	... poll(compiler_fd(c)) ...
  *	while (compiler_take(c, &done))		// finished ones; the caller owns done.table
@@ -31,8 +31,9 @@ int must_check compiler_new(struct compiler **ret);
 void compiler_free(struct compiler *c);
 DEFINE_CLEANUP(compiler, struct compiler *, compiler_free)
 
-/* Copies fd (dup). 0, -ENOMEM, -EMFILE. */
-int must_check compiler_submit(struct compiler *c, uint32_t id, int fd);
+/* Copies fd (dup) and path. path helps to find the separate debug file, for code that the file itself
+ * doesn't describe; NULL: not known on this host, then only the build id does. 0, -ENOMEM, -EMFILE. */
+int must_check compiler_submit(struct compiler *c, uint32_t id, int fd, const char *path);
 void compiler_want(struct compiler *c, uint32_t id, uint64_t samples);
 int compiler_fd(const struct compiler *c);	/* readable when something is finished */
 bool compiler_take(struct compiler *c, struct compiled *ret);

@@ -120,6 +120,7 @@ static int set_none(struct unwinder *u, uint32_t id)
 
 int unwinder_file(struct unwinder *u, uint32_t id)
 {
+	const struct file *f = files_get(u->files, id);
 	cleanup(fd_cleanup) int fd = -1;
 	int r = know(u, id);
 
@@ -127,7 +128,7 @@ int unwinder_file(struct unwinder *u, uint32_t id)
 		return r;
 	u->use[id].last_used = u->round;
 	fd = files_open(u->files, id);
-	if (fd < 0 || compiler_submit(u->compiler, id, fd))
+	if (fd < 0 || compiler_submit(u->compiler, id, fd, f && f->on_host ? f->path : NULL))
 		return set_none(u, id);
 	u->use[id].state = FILE_COMPILING;
 	return 0;

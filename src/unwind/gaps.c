@@ -5,7 +5,6 @@
 #include "unwind/gaps.h"
 
 enum {
-	GAP_MIN = 16,
 	CHUNK = 1024,		/* symbols read at a time */
 	NAME_MAX_READ = 256,	/* bytes of a name in which ".cold" is looked for */
 };
@@ -17,7 +16,7 @@ static int add_gaps(struct code *c, const struct elf *elf, const struct gap *gap
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		if (gaps[i].size < GAP_MIN || gaps[i].size > max)
+		if (gaps[i].size < GAPS_MIN || gaps[i].size > max)
 			continue;
 		r = code_add(c, gaps[i].vaddr, gaps[i].size, &bytes);
 		if (r == -ENOMEM)

@@ -14,14 +14,15 @@
 #include "elf/elf.h"
 #include "unwind/code.h"
 
+#define GAPS_MIN	 16		/* bytes; smaller ones are taken for padding */
 #define GAPS_SYMBOLS_MAX (4u << 20)	/* of one table; chrome has 1.2 M */
 
 struct gap {
 	uint64_t offset, vaddr, size;	/* file offset, address, bytes */
 };
 
-/* x86-64 only. debug may be NULL. entry: the address of the outermost function, or 0. Gaps under 16
- * bytes are taken for padding; of the others those up to max bytes in all.
+/* x86-64 only. debug may be NULL. entry: the address of the outermost function, or 0. Gaps of GAPS_MIN
+ * bytes or more are read, up to max bytes in all.
  *	0
  *	-ENOENT		nothing is worth looking at, or nothing was found
  *	-ENOMEM, and what pread says; what is malformed is passed over */

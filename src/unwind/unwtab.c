@@ -52,6 +52,8 @@ enum {
 
 struct compiler {
 	const struct elf *elf;
+	const struct unwtab_debug *open_debug;	/* NULL: there is none, or it has been asked for */
+	const struct elf *debug;
 	const struct unwtab_limits *limits;
 	uint16_t machine;
 	bool go;
@@ -143,10 +145,31 @@ static const struct elf_segment *segment_of(const struct compiler *c, uint64_t v
 	return NULL;
 }
 
+/* Of a range that starts at a file offset, the bytes in the gap there; 0: it starts in none. */
+static uint64_t room_in_gap(const struct compiler *c, uint64_t offset, uint64_t size)
+{
+	size_t lo = 0, hi = c->ngaps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct gap *g = &c->gaps[mid];
+
+		if (offset - g->offset < g->size)
+			return MIN(size, g->offset + g->size - offset);
+		if (offset < g->offset)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return 0;
+}
+
+/* .debug_frame only fills gaps. */
 static int add_fdes(struct compiler *c, struct cfi *cfi, uint32_t flag)
 {
 	const struct elf_segment *s = NULL;
 	struct cfi_fde fde;
+	uint64_t offset, size;
 	size_t pos = 0;
 	int r;
 
@@ -160,9 +183,13 @@ static int add_fdes(struct compiler *c, struct cfi *cfi, uint32_t flag)
 			s = segment_of(c, fde.start);
 		if (!s)
 			continue;
-		r = add_place(c, fde.start - s->vaddr + s->offset,
-			      MIN(fde.size, s->vaddr + s->filesz - fde.start),
-			      (uint32_t)fde.offset | flag);
+		offset = fde.start - s->vaddr + s->offset;
+		size = MIN(fde.size, s->vaddr + s->filesz - fde.start);
+		if (flag == FROM_DEBUG)
+			size = room_in_gap(c, offset, size);
+		if (!size)
+			continue;
+		r = add_place(c, offset, size, (uint32_t)fde.offset | flag);
 		if (r)
 			return r;
 		c->stats.fdes++;
@@ -189,6 +216,51 @@ static void sort_places(struct compiler *c)
 		sorted = by_start(&c->places[i - 1], &c->places[i]) <= 0;
 	if (!sorted)
 		qsort(c->places, c->nplaces, sizeof(*c->places), by_start);
+}
+
+static int add_gap(struct compiler *c, const struct elf_segment *s, uint64_t start, uint64_t end)
+{
+	int r = array_grow(&c->gaps, &c->gaps_cap, c->ngaps + 1, sizeof(*c->gaps));
+
+	if (!r)
+		c->gaps[c->ngaps++] = (struct gap){ start, start - s->offset + s->vaddr, end - start };
+	return r;
+}
+
+/* The code between the places, which are sorted. */
+static int find_gaps(struct compiler *c)
+{
+	int r = 0;
+
+	c->ngaps = 0;
+	for (size_t i = 0; i < c->nsegments && !r; i++) {
+		const struct elf_segment *s = c->segments[i];
+		uint64_t at = s->offset, end = s->offset + s->filesz;
+
+		for (size_t j = 0; j < c->nplaces && !r; j++) {
+			const struct place *p = &c->places[j];
+
+			if (p->start + p->size <= at)
+				continue;
+			if (p->start >= end)
+				break;
+			if (p->start > at)
+				r = add_gap(c, s, at, p->start);
+			at = p->start + p->size;
+		}
+		if (!r && at < end)
+			r = add_gap(c, s, at, end);
+	}
+	return r;
+}
+
+/* More than padding between functions. */
+static bool has_gaps(const struct compiler *c)
+{
+	for (size_t i = 0; i < c->ngaps; i++)
+		if (c->gaps[i].size >= GAPS_MIN)
+			return true;
+	return false;
 }
 
 /* ---- sections ------------------------------------------------------------------------------- */
@@ -265,7 +337,18 @@ static int add_eh_frame(struct compiler *c)
 	return add_fdes(c, &c->cfi[0], 0);
 }
 
-static int add_debug_frame(struct compiler *c, const struct elf *debug)
+/* The separate debug file, or NULL. Few files need it. */
+static const struct elf *debug_file(struct compiler *c)
+{
+	if (c->open_debug)
+		c->debug = c->open_debug->open(c->open_debug->arg);
+	c->open_debug = NULL;
+	if (c->debug && elf_machine(c->debug) != c->machine)
+		c->debug = NULL;
+	return c->debug;
+}
+
+static int add_debug_frame(struct compiler *c)
 {
 	int r;
 
@@ -273,23 +356,14 @@ static int add_debug_frame(struct compiler *c, const struct elf *debug)
 	if (c->go && c->machine != EM_X86_64)
 		return 0;
 	r = read_section(c, c->elf, ".debug_frame", 1);
-	if (r == -ENOENT && debug && elf_machine(debug) == c->machine)
-		r = read_section(c, debug, ".debug_frame", 1);
+	if (r == -ENOENT && has_gaps(c) && debug_file(c))
+		r = read_section(c, c->debug, ".debug_frame", 1);
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	return add_fdes(c, &c->cfi[1], FROM_DEBUG);
 }
 
 /* ---- code without FDEs ---------------------------------------------------------------------- */
-
-static int add_gap(struct compiler *c, const struct elf_segment *s, uint64_t start, uint64_t end)
-{
-	int r = array_grow(&c->gaps, &c->gaps_cap, c->ngaps + 1, sizeof(*c->gaps));
-
-	if (!r)
-		c->gaps[c->ngaps++] = (struct gap){ start, start - s->offset + s->vaddr, end - start };
-	return r;
-}
 
 /* What a signal handler returns to. mov $15, %rax; syscall. mov x8, #139; svc #0. */
 static const uint8_t x86_64_trampoline[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
@@ -327,33 +401,6 @@ static int scan_gap(struct compiler *c, uint64_t start, uint64_t end, uint8_t *c
 		start += n == SCAN_CHUNK ? n - (size - 1) : n;
 	}
 	return 0;
-}
-
-/* The code between the places, which are sorted. */
-static int find_gaps(struct compiler *c)
-{
-	int r = 0;
-
-	c->ngaps = 0;
-	for (size_t i = 0; i < c->nsegments && !r; i++) {
-		const struct elf_segment *s = c->segments[i];
-		uint64_t at = s->offset, end = s->offset + s->filesz;
-
-		for (size_t j = 0; j < c->nplaces && !r; j++) {
-			const struct place *p = &c->places[j];
-
-			if (p->start + p->size <= at)
-				continue;
-			if (p->start >= end)
-				break;
-			if (p->start > at)
-				r = add_gap(c, s, at, p->start);
-			at = p->start + p->size;
-		}
-		if (!r && at < end)
-			r = add_gap(c, s, at, end);
-	}
-	return r;
 }
 
 static int scan_gaps(struct compiler *c)
@@ -401,8 +448,9 @@ static bool is_entry(const struct compiler *c, uint64_t offset)
 }
 
 /* Rules made from code where there are no others. Go's code is walked by its frame pointers. */
-static int add_code(struct compiler *c, const struct elf *debug)
+static int add_code(struct compiler *c)
 {
+	const struct elf *debug = NULL;
 	uint64_t entry = elf_entry(c->elf), start, end, offset;
 	const struct elf_segment *s = segment_of(c, entry);
 	size_t n = 0;
@@ -414,6 +462,8 @@ static int add_code(struct compiler *c, const struct elf *debug)
 		entry = 0;
 	sort_places(c);
 	r = find_gaps(c);
+	if (!r && has_gaps(c) && !elf_section_by_type(c->elf, SHT_SYMTAB))
+		debug = debug_file(c);
 	if (!r)
 		r = gaps_trace(c->elf, debug, entry, c->gaps, c->ngaps, c->limits->code_bytes,
 			       &c->code);
@@ -662,11 +712,11 @@ static int serialise(struct compiler *c, struct unwtab **ret)
 	return 0;
 }
 
-int unwtab_compile(const struct elf *elf, const struct elf *debug,
+int unwtab_compile(const struct elf *elf, const struct unwtab_debug *debug,
 		   const struct unwtab_limits *limits, struct unwtab **ret)
 {
 	struct compiler c cleanup(compiler_cleanup) = {
-		.elf = elf, .limits = limits, .machine = elf_machine(elf), .go = is_go(elf),
+		.elf = elf, .open_debug = debug, .limits = limits, .machine = elf_machine(elf), .go = is_go(elf),
 		.sides = MAP_INIT(sizeof(struct wk_side)),
 	};
 	int r;
@@ -680,9 +730,9 @@ int unwtab_compile(const struct elf *elf, const struct elf *debug,
 	sort_places(&c);
 	r = scan_gaps(&c);
 	if (!r)
-		r = add_debug_frame(&c, debug);
+		r = add_debug_frame(&c);
 	if (!r)
-		r = add_code(&c, debug);
+		r = add_code(&c);
 	if (!r)
 		r = add_entry(&c);
 	if (r)

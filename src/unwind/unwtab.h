@@ -1,7 +1,7 @@
 /* unwtab.h - compiles what is known of a file's stack frames into the table that the walk reads.
  *
  *	struct unwtab *t;
- *	int r = unwtab_compile(elf, debug, &UNWTAB_LIMITS_DEFAULT, &t);
+ *	int r = unwtab_compile(elf, &debug, &UNWTAB_LIMITS_DEFAULT, &t);
  *
  *	if (r)
  *		return r;			// the walk stops at this file: no unwind info
@@ -59,14 +59,21 @@ struct unwtab_stats {
 
 struct unwtab;
 
-/* debug is the separate debug file or NULL; both are borrowed for the call.
+/* How to get the separate debug file: asked for at most once, and only if there is code that nothing in
+ * the file itself describes. NULL: there is none. What open returns is borrowed for the call. */
+struct unwtab_debug {
+	const struct elf *(*open)(void *arg);
+	void *arg;
+};
+
+/* debug may be NULL; elf is borrowed for the call.
  *	0
  *	-ENOENT		neither has call frame information for executable code
  *	-E2BIG		over one of the limits
  *	-ENOTSUP	a machine other than x86-64 and arm64, or ET_REL
  *	-EBADMSG	.eh_frame or .debug_frame can't be read
  *	-ENOMEM, and what pread says */
-int must_check unwtab_compile(const struct elf *elf, const struct elf *debug,
+int must_check unwtab_compile(const struct elf *elf, const struct unwtab_debug *debug,
 			      const struct unwtab_limits *limits, struct unwtab **ret);
 void unwtab_free(struct unwtab *t);
 

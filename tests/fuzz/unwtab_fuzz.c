@@ -93,16 +93,23 @@ static void check(const struct unwtab *t, const struct unwtab_limits *limits)
 	must(unwtab_lookup(t, v.table->base + (uint64_t)v.table->blocks * WK_BLOCK, &row, &side));
 }
 
+static const struct elf *give(void *elf)
+{
+	return elf;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct unwtab_limits limits = { 1u << 20, 5000, 20000, 8u << 20, 1u << 20, 1u << 20 };
 	struct elf *e cleanup(elf_cleanup) = NULL;
 	struct unwtab *t cleanup(unwtab_cleanup) = NULL;
+	struct unwtab_debug debug = { give };
 	int r;
 
 	if (elf_open_memory(data, size, &e, NULL))
 		return 0;
-	r = unwtab_compile(e, e, &limits, &t);
+	debug.arg = e;
+	r = unwtab_compile(e, &debug, &limits, &t);
 	if (!r)
 		check(t, &limits);
 	else

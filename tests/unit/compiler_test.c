@@ -1,8 +1,9 @@
 /* Tests of collect/compiler.h: files of this machine and files that are none, compiled by the
  * background threads. */
-#include <check.h>
+#include "cfi_bytes.h"
+#include "made_elf.h"
+
 #include <dirent.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -46,7 +47,7 @@ static int file_of(const void *bytes, size_t n)
 static void submit(struct compiler *c, uint32_t id, int fd)
 {
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(compiler_submit(c, id, fd), 0);
+	ck_assert_int_eq(compiler_submit(c, id, fd, NULL), 0);
 	close(fd);
 }
 
@@ -124,6 +125,54 @@ START_TEST(files_without_rows)
 }
 END_TEST
 
+/* What the file itself doesn't describe is found in its debug file, which the path leads to. */
+START_TEST(separate_debug_file)
+{
+	static const char link[] = "program.debug\0\0\0\0\0\0\0", id[] = "12345678";
+	cleanup(freep_cleanup) struct made *m = made_new(EM_X86_64), *d = made_new(EM_X86_64);
+	struct compiler *c cleanup(compiler_cleanup) = started();
+	struct section frames = { .debug = true };
+	char dir[] = "/tmp/compiler_test.XXXXXX", path[64], debug[64];
+	size_t text = made_section(m, ".text", SHT_PROGBITS, SHF_EXECINSTR, NULL, 64), cie;
+	struct compiled with, without;
+	int fd;
+
+	cie = begin_cie(&frames, 3, "", 16);
+	BYTES(&frames, 0x0c, 7, 8, 0x90, 1);
+	end(&frames);
+	begin(&frames);
+	put_uint(&frames, cie, 4);
+	put_uint(&frames, m->s[text].sh_addr, 8);
+	put_uint(&frames, 64, 8);
+	end(&frames);
+	made_section(m, ".gnu_debuglink", SHT_PROGBITS, 0, link, sizeof(link) - 1);
+	made_build_id(m, id, 8);
+	made_symbols(d, SHT_SYMTAB, 1, m->s[text].sh_addr, (const char *const[]){ "f", NULL });
+	made_section(d, ".debug_frame", SHT_PROGBITS, 0, frames.data, frames.n);
+	made_build_id(d, id, 8);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/program", dir);
+	snprintf(debug, sizeof(debug), "%s/program.debug", dir);
+	made_write(m, path);
+	made_write(d, debug);
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(compiler_submit(c, 1, fd, path), 0);
+	with = finished(c);
+	ck_assert_int_eq(with.error, 0);
+	ck_assert_uint_eq(unwtab_stats(with.table)->fdes, 1);
+	ck_assert_int_eq(compiler_submit(c, 2, fd, NULL), 0);
+	without = finished(c);
+	ck_assert(without.error == -ENOENT || unwtab_stats(without.table)->fdes == 0);
+	unwtab_free(with.table);
+	unwtab_free(without.table);
+	close(fd);
+	unlink(path);
+	unlink(debug);
+	rmdir(dir);
+}
+END_TEST
+
 /* More files than the lists hold at first: each comes back once. */
 START_TEST(many_files)
 {
@@ -178,13 +227,13 @@ START_TEST(bad_descriptors)
 	struct rlimit few = { 4, 0 }, old;
 	int r, fd = file_of("junk", 4);
 
-	ck_assert_int_eq(compiler_submit(c, 2, -1), -EBADF);
+	ck_assert_int_eq(compiler_submit(c, 2, -1, NULL), -EBADF);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few.rlim_max = old.rlim_max;
 	while (dup(fd) < 3)
 		;	/* until 3 is taken */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	r = compiler_submit(c, 2, fd);
+	r = compiler_submit(c, 2, fd, NULL);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	ck_assert_int_eq(r, -EMFILE);
 	ck_assert_uint_eq(compiler_pending(c), 0);
@@ -238,6 +287,7 @@ int main(void)
 	tcase_add_test(t, idle);
 	tcase_add_test(t, own_program);
 	tcase_add_test(t, files_without_rows);
+	tcase_add_test(t, separate_debug_file);
 	tcase_add_test(t, many_files);
 	tcase_add_test(t, freed_with_work_left);
 	tcase_add_test(t, bad_descriptors);

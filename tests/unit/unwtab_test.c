@@ -436,33 +436,50 @@ START_TEST(go_debug_frame)
 }
 END_TEST
 
+static const struct elf *give(void *elf)
+{
+	return elf;
+}
+
 /* .debug_frame fills what .eh_frame leaves open; from a separate file, too. */
 START_TEST(debug_frame)
 {
 	struct section eh = { .n = 0 }, debug = { .debug = true };
 	struct image *program cleanup(freep_cleanup) = NULL, *extra cleanup(freep_cleanup) = NULL;
 	struct elf *e1 cleanup(elf_cleanup) = NULL, *e2 cleanup(elf_cleanup) = NULL;
+	struct unwtab_debug from = { .open = give };
 	struct unwtab *t = NULL;
 	size_t cie = usual_cie(&eh);
 
 	put_fde(&eh, cie, 0x100, 0x40, 2);
+	put_fde(&eh, cie, 0x300, 0x20, 3);
 	cie = begin_cie(&debug, 3, "", 16);
 	BYTES(&debug, 0x0c, 7, 8, 0x90, 1);
 	end(&debug);
 	put_debug_fde(&debug, cie, 0x100, 0x40, 9);
-	put_debug_fde(&debug, cie, 0x200, 0x40, 4);
+	put_debug_fde(&debug, cie, 0x120, 0x40, 8);	/* not in a gap */
+	put_debug_fde(&debug, cie, 0x200, 0x140, 4);	/* into the next function */
 	program = image_of(&eh);
 	extra = image_of(&debug);
 	ck_assert_int_eq(elf_open_memory(program, sizeof(*program), &e1, NULL), 0);
 	ck_assert_int_eq(elf_open_memory(extra, sizeof(*extra), &e2, NULL), 0);
 
-	ck_assert_int_eq(unwtab_compile(e1, e2, &UNWTAB_LIMITS_DEFAULT, &t), 0);
+	from.arg = e2;
+	ck_assert_int_eq(unwtab_compile(e1, &from, &UNWTAB_LIMITS_DEFAULT, &t), 0);
 	ck_assert_int_eq(words_at(t, 0x100), 2);
 	ck_assert_int_eq(words_at(t, 0x13f), 2);
+	ck_assert_int_eq(row_at(t, 0x150).cfa, WK_CFA_NONE);
 	ck_assert_int_eq(words_at(t, 0x200), 4);
+	ck_assert_int_eq(words_at(t, 0x2ff), 4);
+	ck_assert_int_eq(words_at(t, 0x300), 3);
+	ck_assert_int_eq(words_at(t, 0x31f), 3);
+	ck_assert_int_eq(row_at(t, 0x330).cfa, WK_CFA_NONE);
+	ck_assert_uint_eq(unwtab_stats(t)->fdes, 3);
 	unwtab_free(t);
 
-	ck_assert_int_eq(unwtab_compile(e2, NULL, &UNWTAB_LIMITS_DEFAULT, &t), 0);
+	/* its own comes first */
+	from.arg = NULL;
+	ck_assert_int_eq(unwtab_compile(e2, &from, &UNWTAB_LIMITS_DEFAULT, &t), 0);
 	ck_assert_int_eq(words_at(t, 0x100), 9);
 	ck_assert_int_eq(words_at(t, 0x200), 4);
 	unwtab_free(t);
