@@ -7,11 +7,11 @@
  *	if (what & BUDGET_FREQ)		sampler_set_frequency(s, b.freq)
  *	if (what & BUDGET_TRIM)		caches down to what is in use
  *
- * Above the CPU budget for two windows in a row (one may be the start, or a new program's tables) the
- * frequency is halved, down to 1 Hz. It is doubled again when four windows in a row have shown that
+ * Above the CPU budget for BUDGET_PATIENCE windows in a row (the start and new programs cost tables and
+ * names once, whatever the frequency) the frequency is halved, down to 1 Hz. It is doubled again when four windows in a row have shown that
  * twice their cost would fit in four fifths of the budget: cost doesn't grow faster than the frequency,
  * so this doesn't swing. Above the memory budget caches are trimmed, in each window anew; if that
- * hasn't helped after two, the frequency goes down as well: fewer samples need fewer tables.
+ * hasn't helped after as many, the frequency goes down as well: fewer samples need fewer tables.
  *
  * Pure: no clock, no allocation.
  */
@@ -21,7 +21,7 @@
 #include "base/base.h"
 
 enum {
-	BUDGET_PATIENCE = 2,	/* windows above before the frequency goes down */
+	BUDGET_PATIENCE = 4,	/* windows above before the frequency goes down */
 	BUDGET_CALM = 4,	/* windows well below before it goes up */
 };
 

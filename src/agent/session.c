@@ -163,7 +163,8 @@ bool sessions_poll(struct sessions *s, uint64_t now)
 	return yes;
 }
 
-void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_t freq)
+void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_t freq,
+		   uint64_t epoch)
 {
 	pthread_mutex_lock(&s->lock);
 	for (struct session *i = s->first; i; i = i->next) {
@@ -175,6 +176,7 @@ void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_
 			i->end = now + i->duration_ns;
 			i->time_nanos = time_nanos;
 			i->sampled_freq = freq;
+			i->epoch = epoch;
 		} else {
 			i->state = SESSION_DONE;
 			i->end = now;
@@ -196,6 +198,18 @@ uint64_t sessions_next(struct sessions *s)
 	return next;
 }
 
+uint64_t sessions_oldest_epoch(struct sessions *s)
+{
+	uint64_t epoch = UINT64_MAX;
+
+	pthread_mutex_lock(&s->lock);
+	for (struct session *i = s->first; i; i = i->next)
+		if (i->state != SESSION_WANTED)
+			epoch = MIN(epoch, i->epoch);
+	pthread_mutex_unlock(&s->lock);
+	return epoch;
+}
+
 uint32_t sessions_freq(struct sessions *s)
 {
 	uint32_t freq = 0;
@@ -208,20 +222,17 @@ uint32_t sessions_freq(struct sessions *s)
 	return freq;
 }
 
-int sessions_tap(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
-		 const uint64_t *kernel, size_t nkernel)
+void sessions_tap(struct sessions *s, uint64_t when, const struct wk_sample *sample,
+		  const uint64_t *user, size_t nuser, const uint64_t *kernel, size_t nkernel)
 {
-	struct sessions *s = ctx;
-
 	pthread_mutex_lock(&s->lock);
 	for (struct session *i = s->first; i; i = i->next)
-		if (i->state == SESSION_RUNNING &&
+		if (i->state == SESSION_RUNNING && (!when || when >= i->start) &&
 		    samples_add(&i->samples, sample, user, nuser, kernel, nkernel)) {
 			i->state = SESSION_FAILED;
 			pthread_cond_broadcast(&s->changed);
 		}
 	pthread_mutex_unlock(&s->lock);
-	return 0;
 }
 
 void sessions_shutdown(struct sessions *s)

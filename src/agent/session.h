@@ -42,6 +42,7 @@ struct session {
 	uint64_t start, end;		/* CLOCK_MONOTONIC */
 	int64_t time_nanos;		/* wall clock of start */
 	uint32_t sampled_freq;		/* what it got */
+	uint64_t epoch;			/* of files.h: its first samples' */
 	struct session *next;
 };
 
@@ -65,15 +66,20 @@ void sessions_end(struct sessions *s, struct session *mine);
 int sessions_fd(const struct sessions *s);	/* readable when one has begun or was given up */
 /* Whether a drain is due now, because one has begun or is over. Empties sessions_fd(). */
 bool sessions_poll(struct sessions *s, uint64_t now);
-/* After that drain. time_nanos: the wall clock, freq: what is sampled at from here on. */
-void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_t freq);
+/* After that drain. time_nanos: the wall clock, freq: what is sampled at from here on; epoch: of the
+ * files (files.h). */
+void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_t freq,
+		   uint64_t epoch);
+/* The oldest epoch of a session that has not ended, its profile being built or not; UINT64_MAX: none. */
+uint64_t sessions_oldest_epoch(struct sessions *s);
 /* The next time that sessions_poll() will say yes by itself; UINT64_MAX: none. */
 uint64_t sessions_next(struct sessions *s);
 /* The highest frequency that is asked for; 0: no session. */
 uint32_t sessions_freq(struct sessions *s);
-/* A recorder_tap; ctx is the struct sessions. Never fails: a session that can't keep a sample fails. */
-int sessions_tap(void *ctx, const struct wk_sample *sample, const uint64_t *user, size_t nuser,
-		 const uint64_t *kernel, size_t nkernel);
+/* A sample, taken at `when` or later (0: just now): for each session that ran by then. A session that
+ * can't keep it fails. */
+void sessions_tap(struct sessions *s, uint64_t when, const struct wk_sample *sample,
+		  const uint64_t *user, size_t nuser, const uint64_t *kernel, size_t nkernel);
 /* No more: those that run end as they are, new ones are refused. */
 void sessions_shutdown(struct sessions *s);
 uint32_t sessions_count(struct sessions *s);

@@ -19,6 +19,7 @@ struct file_use {
 struct waiting {
 	struct wk_capture *capture;	/* only its used part */
 	size_t size;
+	uint64_t arrived;		/* CLOCK_MONOTONIC, ns */
 };
 
 struct unwinder {
@@ -32,6 +33,7 @@ struct unwinder {
 	size_t nwaiting, waiting_cap;
 	struct replay_walk walk;
 	struct unwinder_stats stats;
+	uint64_t copied_ns;	/* of the stack being delivered */
 };
 
 /* The vDSO isn't announced: it has no inode. Its rows stand under the zero key. */
@@ -251,12 +253,27 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 			u->waiting[kept++] = *w;
 			continue;
 		}
+		u->copied_ns = w->arrived;
 		ret = deliver(u, w->capture, h);
+		u->copied_ns = 0;
 		u->waiting_bytes -= w->size;
 		free(w->capture);
 	}
 	u->nwaiting = kept;
 	return ret;
+}
+
+uint64_t unwinder_copied_ns(const struct unwinder *u)
+{
+	return u->copied_ns;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 int unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size)
@@ -270,7 +287,7 @@ int unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size
 		return r;
 	}
 	memcpy(copy, c, size);
-	u->waiting[u->nwaiting++] = (struct waiting){ copy, size };
+	u->waiting[u->nwaiting++] = (struct waiting){ copy, size, now_ns() };
 	u->waiting_bytes += size;
 	return 0;
 }

@@ -55,6 +55,9 @@ int unwinder_fd(const struct unwinder *u);
 /* h->sample gets the stacks that are complete. */
 int must_check unwinder_work(struct unwinder *u, const struct sampler_handler *h);
 int must_check unwinder_finish(struct unwinder *u, const struct sampler_handler *h);
+/* While h->sample is called for a stack that had to wait: when it was copied (CLOCK_MONOTONIC, ns); else
+ * 0. It may be older than the window that it falls into. */
+uint64_t unwinder_copied_ns(const struct unwinder *u);
 const struct unwinder_stats *unwinder_stats(const struct unwinder *u);
 
 #endif

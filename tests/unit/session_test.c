@@ -23,11 +23,13 @@ static bool woken(void)
 	return poll(&p, 1, 0) == 1;
 }
 
+static uint64_t when;
+
 static void tick(uint32_t pid)
 {
 	struct wk_sample sample = { .count = 1, .weight = 10, .pid = pid };
 
-	ck_assert_int_eq(sessions_tap(s, &sample, &(uint64_t){ 100 }, 1, NULL, 0), 0);
+	sessions_tap(s, when, &sample, &(uint64_t){ 100 }, 1, NULL, 0);
 }
 
 START_TEST(two_share)
@@ -43,21 +45,24 @@ START_TEST(two_share)
 	ck_assert(sessions_poll(s, 1000));
 	ck_assert(!woken());
 	ck_assert_uint_eq(sessions_freq(s), 99);
-	sessions_turn(s, 1000, 7777, 99);
+	sessions_turn(s, 1000, 7777, 99, 40 + 1000 / 100);
 	ck_assert(!sessions_poll(s, 1001));
 	ck_assert_uint_eq(sessions_next(s), 1500);
 	tick(2);
+	when = 999;			/* a stack that was copied before */
+	tick(5);
+	when = 0;
 	ck_assert_int_eq(sessions_begin(s, 49, 100, &b), 0);
 	ck_assert(sessions_poll(s, 1100));
-	sessions_turn(s, 1100, 8888, 99);
+	sessions_turn(s, 1100, 8888, 99, 40 + 1100 / 100);
 	ck_assert_uint_eq(sessions_next(s), 1200);
 	tick(3);
 	ck_assert(sessions_poll(s, 1200));
-	sessions_turn(s, 1200, 9999, 99);
+	sessions_turn(s, 1200, 9999, 99, 40 + 1200 / 100);
 	ck_assert_int_eq(sessions_wait(s, b, NULL, NULL), 0);
 	tick(4);
 	ck_assert(sessions_poll(s, 1600));
-	sessions_turn(s, 1600, 9999, 99);
+	sessions_turn(s, 1600, 9999, 99, 40 + 1600 / 100);
 	ck_assert_int_eq(sessions_wait(s, a, NULL, NULL), 0);
 	ck_assert_uint_eq(a->samples.count, 3);
 	ck_assert_uint_eq(b->samples.count, 1);
@@ -67,9 +72,11 @@ START_TEST(two_share)
 	ck_assert_uint_eq(b->sampled_freq, 99);
 	ck_assert_uint_eq(sessions_freq(s), 0);
 	ck_assert_uint_eq(sessions_count(s), 2);
+	ck_assert_uint_eq(sessions_oldest_epoch(s), 50);
 	sessions_end(s, a);
 	sessions_end(s, b);
 	ck_assert_uint_eq(sessions_count(s), 0);
+	ck_assert_uint_eq(sessions_oldest_epoch(s), UINT64_MAX);
 }
 END_TEST
 
@@ -85,7 +92,7 @@ START_TEST(given_up)
 
 	ck_assert_int_eq(sessions_begin(s, 99, 1000000000000, &a), 0);
 	ck_assert(sessions_poll(s, 0));
-	sessions_turn(s, 0, 0, 99);
+	sessions_turn(s, 0, 0, 99, 40 + 0 / 100);
 	tick(1);
 	ck_assert_int_eq(sessions_wait(s, a, gone, &asked), -ECANCELED);
 	ck_assert_int_eq(asked, 1);
