@@ -28,7 +28,7 @@ static int build(const struct probe_options *o, const struct recorder *rec, stru
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < total; i++)
-		if (!o->wanted || o->wanted(o->wanted_ctx, samples_key(&rec->samples, i)))
+		if (!o->wanted || o->wanted(o->wanted_ctx, rec->files, samples_key(&rec->samples, i)))
 			entries[bo.nentries++] = i;
 	return build_profile(&rec->samples, sym, &bo, ret, &stats);
 }

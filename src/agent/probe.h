@@ -13,14 +13,17 @@
 #include "profile/profile.h"
 #include "symbol/symbolizer.h"
 
+enum { PROBE_FREQ = 99 };	/* Hz, unless asked otherwise */
+
 struct probe_options {
 	struct sampler_options sampler;
 	uint64_t rows_bytes;
 	struct symbolizer_options symbols;
 	uint64_t duration_ns;
 	bool (*gone)(void *ctx);	/* asked about once a second; NULL: nobody goes */
-	/* Whether an entry belongs to the profile; NULL: all. */
-	bool (*wanted)(void *ctx, const struct samples_key *key);
+	/* Whether an entry belongs to the profile; NULL: all. Its exe is one of these files, which are
+	 * the probe's own. */
+	bool (*wanted)(void *ctx, const struct files *files, const struct samples_key *key);
 	void *gone_ctx, *wanted_ctx;
 };
 
