@@ -16,6 +16,7 @@ struct builder {
 	struct window windows[BUILDER_QUEUE];	/* oldest first */
 	uint32_t nwindows;
 	bool stop, busy;
+	uint64_t busy_epoch;			/* of the window at hand */
 	struct builder_stats stats;
 };
 
@@ -123,6 +124,7 @@ static void *work(void *arg)
 		}
 		take_first(b, &w);
 		b->busy = true;
+		b->busy_epoch = w.samples.epoch;
 		pthread_mutex_unlock(&b->queue);
 		build_window(b, &w);
 		samples_free(&w.samples);
@@ -251,6 +253,9 @@ struct builder_stats builder_stats(struct builder *b)
 	pthread_mutex_lock(&b->queue);
 	s = b->stats;
 	s.queued = b->nwindows + b->busy;
+	s.oldest_epoch = b->busy	 ? b->busy_epoch :
+			 b->nwindows ? b->windows[0].samples.epoch :
+				       UINT64_MAX;
 	pthread_mutex_unlock(&b->queue);
 	return s;
 }

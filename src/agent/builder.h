@@ -57,6 +57,7 @@ struct builder_stats {
 	uint64_t frames, named;
 	uint64_t build_ns;		/* spent */
 	uint32_t queued;		/* windows now */
+	uint64_t oldest_epoch;		/* of the samples in windows not built yet; UINT64_MAX: none */
 	int64_t last_end;		/* time_nanos + duration_nanos of the last one built; 0: none */
 };
 
