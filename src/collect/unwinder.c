@@ -260,6 +260,8 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 		free(w->capture);
 	}
 	u->nwaiting = kept;
+	if (!kept)
+		sampler_unmap_rows(u->sampler);
 	return ret;
 }
 

@@ -668,6 +668,11 @@ const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *re
 	return tables_get(&s->tables, id, ret, ret_n);
 }
 
+void sampler_unmap_rows(struct sampler *s)
+{
+	tables_unmap(&s->tables);
+}
+
 uint64_t sampler_rows_bytes(const struct sampler *s)
 {
 	return s->tables.bytes;

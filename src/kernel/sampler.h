@@ -100,9 +100,11 @@ int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key
 void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id);
 
 /* A table that was given to BPF, as mapped memory: NULL if there is none now. Borrowed until the rows
- * are set anew or dropped. */
+ * are set anew or dropped, or sampler_unmap_rows(). */
 const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *ret,
 			     size_t *ret_n);
+/* Done with sampler_rows() for now: mapped tables count as our resident memory. */
+void sampler_unmap_rows(struct sampler *s);
 uint64_t sampler_rows_bytes(const struct sampler *s);	/* memory of all tables */
 
 void sampler_counters(const struct sampler *s, uint64_t ret[WK_OUTCOME_MAX]);

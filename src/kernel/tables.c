@@ -32,12 +32,20 @@ static int make(const uint64_t *words, size_t n, struct tables_entry *ret)
 	return 0;
 }
 
+static void unmap(struct tables *t, struct tables_entry *e)
+{
+	if (!e->words)
+		return;
+	munmap((void *)e->words, e->bytes);
+	e->words = NULL;
+	t->mapped -= e->bytes;
+}
+
 static void forget(struct tables *t, struct tables_entry *e)
 {
 	if (!e->bytes)
 		return;
-	if (e->words)
-		munmap((void *)e->words, e->bytes);
+	unmap(t, e);
 	close(e->fd);
 	t->bytes -= e->bytes;
 	*e = (struct tables_entry){ 0 };
@@ -81,10 +89,17 @@ const uint64_t *tables_get(struct tables *t, uint32_t id, struct wk_table *ret, 
 		if (p == MAP_FAILED)
 			return NULL;
 		e->words = p;
+		t->mapped += e->bytes;
 	}
 	*ret = e->table;
 	*ret_n = e->n;
 	return e->words;
+}
+
+void tables_unmap(struct tables *t)
+{
+	for (size_t i = 0; i < t->cap && t->mapped; i++)
+		unmap(t, &t->entries[i]);
 }
 
 void tables_free(struct tables *t)
