@@ -10,14 +10,18 @@
 
 #define NONE UINT32_MAX
 
+enum { DRAIN_NS = 50000000 };	/* that one drain takes at most */
+
 struct frame {
 	uint64_t number;
 	uint64_t address, start;
 	uint64_t last;		/* epoch in which it was drained */
+	uint64_t met;		/* drained for the first time, monotonic ns */
 	struct runtime_place place;
 	uint32_t process;	/* index */
 	uint32_t next;		/* of the same process, or NONE */
-	uint32_t name;		/* in its strings; 0: none yet */
+	uint32_t name, file;	/* in its strings; 0: none yet */
+	uint32_t line;
 	bool superseded;	/* other code lies there now */
 };
 
@@ -26,6 +30,7 @@ struct process {
 	struct runtime *runtime;
 	struct strtab names;
 	uint32_t first;		/* frame, or NONE */
+	bool news;		/* it has told what frames weren't bound to yet */
 };
 
 struct spot {			/* key of `spots` */
@@ -45,6 +50,7 @@ struct processes {
 	struct frame *frames;	/* in order of their numbers */
 	size_t nframes, frames_cap;
 	uint64_t next_number, epoch;
+	uint64_t met;		/* see meeting_time() */
 	uint32_t turn;		/* the process to refresh next */
 	uint64_t refused_processes;
 };
@@ -135,13 +141,18 @@ static int bind_frame(struct process *x, struct frame *f)
 		f->superseded = true;
 		return 0;
 	}
+	r = strtab_puts(&x->names, code.file, &f->file);
+	if (r)
+		return r;
 	f->name = name;
 	f->start = code.start;
+	f->line = code.line;
 	return 0;
 }
 
-/* After the runtime has told more. */
-static int bind_all(struct processes *p, uint32_t index)
+/* After the runtime has told more, all of it from before `until`: what was met later and has no name
+ * yet may get another one. */
+static int bind_all(struct processes *p, uint32_t index, uint64_t until)
 {
 	struct process *x = &p->all[index];
 
@@ -151,7 +162,7 @@ static int bind_all(struct processes *p, uint32_t index)
 		uint32_t n = map_find(&p->spots, &spot);
 		int r;
 
-		if (f->superseded)
+		if (f->superseded || (!f->name && f->met > until))
 			continue;
 		r = bind_frame(x, f);
 		if (r)
@@ -160,6 +171,17 @@ static int bind_all(struct processes *p, uint32_t index)
 			p->current[n] = NONE;	/* the next sample there makes another frame */
 	}
 	return 0;
+}
+
+/* When what is being drained was sampled at the latest. Frames of one drain have one time, so that
+ * refresh() has few to stop at. */
+static uint64_t meeting_time(struct processes *p)
+{
+	uint64_t now = clock_monotonic();
+
+	if (now - p->met > DRAIN_NS)
+		p->met = now;
+	return p->met;
 }
 
 static int new_frame(struct processes *p, uint32_t index, uint64_t address, uint32_t *ret)
@@ -172,6 +194,7 @@ static int new_frame(struct processes *p, uint32_t index, uint64_t address, uint
 	p->frames[p->nframes] = (struct frame){
 		.number = p->next_number,
 		.address = address,
+		.met = meeting_time(p),
 		.process = index,
 		.next = x->first,
 	};
@@ -258,9 +281,11 @@ int processes_frame(struct processes *p, const struct process_key *key, uint64_t
 		p->refused_processes++;
 		return 0;
 	}
-	if (!r && p->keys.n > before)	/* at once: it may not live much longer */
-		r = runtime_update(p->all[index].runtime, allowance(p, &p->all[index]),
+	if (!r && p->keys.n > before) {	/* at once: it may not live much longer */
+		runtime_look(p->all[index].runtime);
+		r = runtime_update(p->all[index].runtime, allowance(p, &p->all[index]), UINT64_MAX,
 				   clock_monotonic() + PROCESSES_FIRST_NS, &changed);
+	}
 	if (!r || r == -EAGAIN)
 		r = frame_at(p, index, raw, &frame);
 	if (r)
@@ -270,19 +295,49 @@ int processes_frame(struct processes *p, const struct process_key *key, uint64_t
 	return 0;
 }
 
+/* The earliest time, from `since` on, at which a frame was met that has no name. */
+static uint64_t first_nameless(const struct processes *p, const struct process *x, uint64_t since)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = x->first; i != NONE; i = p->frames[i].next)
+		if (!p->frames[i].name && p->frames[i].met >= since)
+			first = MIN(first, p->frames[i].met);
+	return first;
+}
+
+/* Reads on in what one runtime tells, stopping at the times when frames were met. */
+static int refresh(struct processes *p, uint32_t index, uint64_t deadline)
+{
+	struct process *x = &p->all[index];
+	uint64_t next, until = 0;
+	bool more = true;
+	int r = 0;
+
+	runtime_look(x->runtime);
+	while (!r && more && until != UINT64_MAX) {
+		next = runtime_next_time(x->runtime);
+		if (next != UINT64_MAX && x->news)
+			r = bind_all(p, index, next - 1);	/* what comes was later than these */
+		until = next == UINT64_MAX ? next : first_nameless(p, x, next);
+		if (!r)
+			r = runtime_update(x->runtime, allowance(p, x), until, deadline, &more);
+		x->news |= more;
+	}
+	if (!r && x->news) {
+		r = bind_all(p, index, UINT64_MAX);
+		x->news = false;
+	}
+	return r;
+}
+
 int processes_refresh(struct processes *p, uint64_t deadline)
 {
 	HOLD(p);
 	int r = 0;
 
 	for (size_t i = 0; i < p->keys.n && r != -ENOMEM; i++) {
-		uint32_t index = p->turn++ % (uint32_t)p->keys.n;
-		struct process *x = &p->all[index];
-		bool changed = false;
-
-		r = runtime_update(x->runtime, allowance(p, x), deadline, &changed);
-		if (r != -ENOMEM && changed && bind_all(p, index))
-			r = -ENOMEM;
+		r = refresh(p, p->turn++ % (uint32_t)p->keys.n, deadline);
 		if (clock_monotonic() >= deadline)
 			break;
 	}
@@ -413,7 +468,9 @@ int processes_lookup(struct processes *p, uint64_t frame, struct process_symbol 
 	ret->pid = x->key.pid;
 	ret->address = f->address;
 	ret->start = f->start;
+	ret->line = f->line;
 	snprintf(ret->name, sizeof(ret->name), "%s", strtab_get(&x->names, f->name));
+	snprintf(ret->file, sizeof(ret->file), "%s", strtab_get(&x->names, f->file));
 	return 0;
 }
 

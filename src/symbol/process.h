@@ -14,12 +14,15 @@
  *
  * Which code: the one that lies at the address when the frame is met for the first time, as far as
  * the runtime has told by then, else that with which it is first told afterwards. When other code is
- * loaded there later, samples from then on get another word. A runtime tells in perf-PID.map
- * (perfmap.h) in /tmp beneath the process's root, PID being the number it sees itself. The file must
- * belong to the process's user or to root, and be younger than the process: a container's PID 1 often
- * finds the file of the PID 1 before. It is read when the process is met and again once a second,
- * what was appended; its descriptor is kept, so that what is written before the process ends can be
- * read afterwards. Of a process that was gone when it was met, a file in our own /tmp is taken if
+ * loaded there later, samples from then on get another word. A runtime tells in
+ *  - jit-PID.dump (jitdump.h), found by the page of it that the runtime maps as executable. It has
+ *    times, so an address that was met before the runtime told is named for the code that lay there
+ *    then, not for what came later; and source lines. Asked first;
+ *  - perf-PID.map (perfmap.h) in /tmp beneath the process's root. It must be younger than the process:
+ *    a container's PID 1 often finds the file of the PID 1 before.
+ * PID is the number that the process sees itself. Files must belong to the process's user or to root.
+ * They are read when the process is met and again once a second, what was appended; descriptors are
+ * kept, so that what is written before the process ends can be read afterwards. Of a process that was gone when it was met, a file in our own /tmp is taken if
  * root or our own user wrote it after the process began.
  *
  * Limits: bytes of address tables (options.max_bytes; more code stays without names), processes
@@ -47,6 +50,7 @@ enum {
 	PROCESSES_DEFAULT = 256,
 	PROCESSES_MAX = 4096,
 	PROCESSES_NAME_MAX = 1023,	/* bytes */
+	PROCESSES_FILE_MAX = 511,
 	PROCESSES_FIRST_NS = 50000000,	/* to read in when a process is met */
 };
 #define PROCESSES_BYTES_DEFAULT (32ULL << 20)
@@ -61,6 +65,8 @@ struct process_symbol {
 	uint64_t address;	/* as sampled */
 	uint64_t start;		/* of its function; 0: unknown */
 	char name[PROCESSES_NAME_MAX + 1];	/* as the runtime wrote it; "": unknown */
+	char file[PROCESSES_FILE_MAX + 1];	/* source; "": unknown */
+	uint32_t line;		/* of the address; 0: unknown */
 };
 
 struct processes_stats {

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "proc/maps.h"
 #include "proc/pid.h"
+#include "symbol/jitdump.h"
 #include "symbol/perfmap.h"
 
-enum { PERFMAP = 1 };		/* sources */
+enum { PERFMAP = 1, JITDUMP = 2 };	/* sources */
 
 enum { SLACK_NS = 100000000 };	/* time stamps of files are as coarse as the timer tick */
 
@@ -22,6 +24,9 @@ struct runtime {
 	dev_t dev;		/* of the perf map */
 	ino_t ino;
 	uint32_t version;
+	struct jitdump jitdump;
+	struct codemap jit_codes;
+	uint32_t maps_wait, maps_pause;	/* looks to go without reading the mappings; the last pause */
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -45,6 +50,8 @@ int runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret)
 			      (int64_t)start_time;
 	perfmap_init(&rt->perfmap, -1);
 	rt->perf_codes = (struct codemap)CODEMAP_INIT;
+	rt->jitdump.fd = -1;
+	rt->jit_codes = (struct codemap)CODEMAP_INIT;
 	*ret = rt;
 	return 0;
 }
@@ -52,6 +59,7 @@ int runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret)
 void runtime_end(struct runtime *rt)
 {
 	perfmap_close(&rt->perfmap);
+	jitdump_close(&rt->jitdump);
 	rt->ended = true;
 }
 
@@ -61,6 +69,7 @@ void runtime_free(struct runtime *rt)
 		return;
 	runtime_end(rt);
 	codemap_free(&rt->perf_codes);
+	codemap_free(&rt->jit_codes);
 	free(rt);
 }
 
@@ -74,12 +83,12 @@ static bool is_younger(const struct runtime *rt, const struct stat *st)
 	return written >= rt->started - SLACK_NS;
 }
 
-/* Takes fd. Returns whether there is another file than before. */
-static bool use_perfmap(struct runtime *rt, int fd, const struct stat *st)
+/* Takes fd. */
+static void use_perfmap(struct runtime *rt, int fd, const struct stat *st)
 {
 	if (rt->perfmap.fd >= 0 && st->st_dev == rt->dev && st->st_ino == rt->ino) {
-		close(fd);
-		return false;
+		close(fd);	/* as before */
+		return;
 	}
 	perfmap_close(&rt->perfmap);
 	perfmap_init(&rt->perfmap, fd);
@@ -87,10 +96,9 @@ static bool use_perfmap(struct runtime *rt, int fd, const struct stat *st)
 	rt->dev = st->st_dev;
 	rt->ino = st->st_ino;
 	rt->version++;
-	return true;
 }
 
-static bool find_perfmap(struct runtime *rt, int dir, const struct pid_info *info)
+static void find_perfmap(struct runtime *rt, int dir, const struct pid_info *info)
 {
 	char path[64];
 	struct stat st;
@@ -99,16 +107,16 @@ static bool find_perfmap(struct runtime *rt, int dir, const struct pid_info *inf
 	snprintf(path, sizeof(path), "tmp/perf-%u.map", info->ns_pid);
 	fd = pid_open_file(dir, path, &st);
 	if (fd < 0)
-		return false;
+		return;
 	if (pid_owns(info, &st) && is_younger(rt, &st))
-		return use_perfmap(rt, fd, &st);
-	close(fd);
-	return false;
+		use_perfmap(rt, fd, &st);
+	else
+		close(fd);
 }
 
 /* Of a process that was gone before we looked: whose it was can't be told any more, so only root's
  * word and our own user's count. */
-static bool find_left_perfmap(struct runtime *rt)
+static void find_left_perfmap(struct runtime *rt)
 {
 	struct pid_info us = { .uids = { geteuid(), geteuid(), geteuid(), geteuid() } };
 	int own cleanup(fd_cleanup) = pid_open((uint32_t)getpid(), 0);
@@ -119,82 +127,192 @@ static bool find_left_perfmap(struct runtime *rt)
 	snprintf(path, sizeof(path), "tmp/perf-%u.map", rt->pid);
 	fd = own < 0 || !rt->started ? -ESRCH : pid_open_file(own, path, &st);
 	if (fd < 0)
-		return false;
+		return;
 	if (pid_owns(&us, &st) && is_younger(rt, &st))
-		return use_perfmap(rt, fd, &st);
-	close(fd);
-	return false;
+		use_perfmap(rt, fd, &st);
+	else
+		close(fd);
+}
+
+/* ---- jit-PID.dump ---- */
+
+struct wanted {
+	char name[32];
+	struct maps_area found;
+};
+
+/* The runtime has mapped a page of its dump as executable, to be found by that. */
+static int is_marker(const struct maps_area *a, void *arg)
+{
+	struct wanted *w = arg;
+	size_t n = strlen(w->name);
+
+	if (a->kind != MAPS_FILE || !(a->perms & MAPS_X) || a->path_len <= n ||
+	    a->path[a->path_len - n - 1] != '/' || memcmp(a->path + a->path_len - n, w->name, n))
+		return 0;
+	w->found = *a;
+	return 1;
+}
+
+/* Through the mapping itself: wherever the file lies, and if it has been deleted. */
+static void find_jitdump(struct runtime *rt, int dir, const struct pid_info *info)
+{
+	cleanup(buf_cleanup) struct buf maps = BUF_INIT(RUNTIME_MAPS_BYTES);
+	struct wanted w;
+	char link[64];
+	struct stat st;
+	int fd;
+
+	snprintf(w.name, sizeof(w.name), "jit-%u.dump", info->ns_pid);
+	if (pid_read_text(dir, "maps", &maps) || !maps.data ||
+	    !maps_each(maps.data, maps.len, is_marker, &w, NULL))
+		return;
+	snprintf(link, sizeof(link), "map_files/%llx-%llx", (unsigned long long)w.found.start,
+		 (unsigned long long)w.found.end);
+	fd = pid_open_link(dir, link, &st);
+	if (fd < 0)
+		return;
+	if (!pid_owns(info, &st))
+		close(fd);
+	else if (jitdump_open(&rt->jitdump, fd))
+		rt->jitdump.fd = -1;
+}
+
+/* Mappings can be many: they are looked at after 1, 2, 4, ... seconds. */
+static bool time_for_maps(struct runtime *rt)
+{
+	if (rt->jitdump.fd >= 0)
+		return false;
+	if (rt->maps_wait) {
+		rt->maps_wait--;
+		return false;
+	}
+	rt->maps_wait = rt->maps_pause;
+	rt->maps_pause = MIN(2 * rt->maps_pause + 1, (uint32_t)RUNTIME_MAPS_PAUSE);
+	return true;
 }
 
 /* ---- all of it ---- */
 
-/* Looks for files that weren't there before. Returns whether there are any. */
-static bool find_sources(struct runtime *rt)
+void runtime_look(struct runtime *rt)
 {
-	int dir cleanup(fd_cleanup) = pid_open(rt->pid, rt->start_time);
+	int dir cleanup(fd_cleanup) = -1;
 	struct pid_info info;
 
+	if (rt->gone || rt->ended)
+		return;
+	dir = pid_open(rt->pid, rt->start_time);
 	if (dir < 0 || pid_read_info(dir, &info)) {
 		rt->gone = true;
-		return rt->perfmap.fd < 0 && find_left_perfmap(rt);
+		if (rt->perfmap.fd < 0 && rt->jitdump.fd < 0)
+			find_left_perfmap(rt);
+		return;
 	}
-	return find_perfmap(rt, dir, &info);
+	find_perfmap(rt, dir, &info);
+	if (time_for_maps(rt))
+		find_jitdump(rt, dir, &info);
 }
 
-int runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t deadline, bool *ret_changed)
+static int update_perfmap(struct runtime *rt, uint64_t max_bytes, uint64_t deadline,
+			  bool *ret_changed)
 {
-	uint32_t rewrites;
-	bool changed = false;
+	uint32_t rewrites = rt->perfmap.rewrites;
 	int r;
+
+	rt->perf_codes.max = max_bytes / sizeof(struct code_piece);
+	r = perfmap_update(&rt->perfmap, &rt->perf_codes, deadline, ret_changed);
+	if (rt->perfmap.rewrites != rewrites)
+		rt->version++;
+	return r == -EAGAIN || r == -ENOMEM ? r : 0;
+}
+
+int runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t until, uint64_t deadline,
+		   bool *ret_changed)
+{
+	uint64_t own = runtime_bytes(rt), perf = codemap_bytes(&rt->perf_codes);
+	bool changed = false;
+	int r = 0;
 
 	*ret_changed = false;
 	if (rt->ended)
 		return 0;
-	if (!rt->gone)
-		*ret_changed = find_sources(rt);
-	if (rt->perfmap.fd < 0) {
-		rt->ended = rt->gone;
-		return 0;
+	if (rt->jitdump.fd >= 0) {
+		rt->jit_codes.max = (max_bytes - MIN(perf, max_bytes)) / sizeof(struct code_piece);
+		r = jitdump_update(&rt->jitdump, &rt->jit_codes, until, deadline, ret_changed);
 	}
-	rt->perf_codes.max = max_bytes / sizeof(struct code_piece);
-	rewrites = rt->perfmap.rewrites;
-	r = perfmap_update(&rt->perfmap, &rt->perf_codes, deadline, &changed);
-	if (rt->perfmap.rewrites != rewrites)
-		rt->version++;
-	*ret_changed |= changed;
-	if (!r)
+	if (!r && rt->perfmap.fd >= 0) {
+		r = update_perfmap(rt, max_bytes - MIN(own - perf, max_bytes), deadline, &changed);
+		*ret_changed |= changed;
+	}
+	if (!r && until == UINT64_MAX)
 		rt->ended = rt->gone;	/* that was its last word */
-	return r == -EAGAIN || r == -ENOMEM ? r : 0;
+	return r;
 }
 
-bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
-		  struct runtime_code *ret)
+uint64_t runtime_next_time(const struct runtime *rt)
 {
-	const struct code_piece *c = rt->perfmap.fd < 0 ? NULL : codemap_find(&rt->perf_codes, addr);
+	if (rt->ended || rt->jitdump.fd < 0 || !rt->jitdump.timed)
+		return UINT64_MAX;
+	return jitdump_next_time(&rt->jitdump);
+}
+
+static bool find_in_jitdump(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
+			    struct runtime_code *ret)
+{
+	const struct code_piece *c = codemap_find(&rt->jit_codes, addr);
+	struct runtime_place here;
+	struct jitdump_code code;
+
+	if (!c)
+		return false;
+	here = (struct runtime_place){ c->where, JITDUMP, 0 };
+	if (!memcmp(&here, place, sizeof(here)) || jitdump_name(&rt->jitdump, c, addr, &code))
+		return false;
+	ret->start = code.start;
+	ret->line = code.line;
+	snprintf(ret->name, sizeof(ret->name), "%s", code.name);
+	snprintf(ret->file, sizeof(ret->file), "%s", code.file);
+	*place = here;
+	return true;
+}
+
+static bool find_in_perfmap(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
+			    struct runtime_code *ret)
+{
+	const struct code_piece *c = codemap_find(&rt->perf_codes, addr);
 	struct runtime_place here;
 
 	if (!c)
 		return false;
 	here = (struct runtime_place){ c->where, PERFMAP, rt->version };
-	if (!memcmp(&here, place, sizeof(here)))
+	if (!memcmp(&here, place, sizeof(here)) ||
+	    perfmap_name(&rt->perfmap, c->where, addr, &ret->start, ret->name, sizeof(ret->name)))
 		return false;
-	if (perfmap_name(&rt->perfmap, c->where, addr, &ret->start, ret->name, sizeof(ret->name)))
-		return false;
+	ret->file[0] = '\0';
+	ret->line = 0;
 	*place = here;
 	return true;
 }
 
+bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
+		  struct runtime_code *ret)
+{
+	if (rt->jitdump.fd >= 0 && codemap_find(&rt->jit_codes, addr))
+		return find_in_jitdump(rt, addr, place, ret);	/* it knows times and lines */
+	return rt->perfmap.fd >= 0 && find_in_perfmap(rt, addr, place, ret);
+}
+
 bool runtime_speaks(const struct runtime *rt)
 {
-	return rt->version != 0;
+	return rt->version || rt->jitdump.loads;
 }
 
 uint64_t runtime_bytes(const struct runtime *rt)
 {
-	return codemap_bytes(&rt->perf_codes);
+	return codemap_bytes(&rt->perf_codes) + codemap_bytes(&rt->jit_codes);
 }
 
 uint64_t runtime_refused(const struct runtime *rt)
 {
-	return rt->perf_codes.refused;
+	return rt->perf_codes.refused + rt->jit_codes.refused;
 }

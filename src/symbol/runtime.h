@@ -2,7 +2,8 @@
  * (process.h has the rules), and asked for an address.
  *
  *	r = runtime_new(pid, start_time, &rt);
- *	r = runtime_update(rt, max_bytes, deadline, &changed);		// again and again
+ *	runtime_look(rt);						// again and again
+ *	r = runtime_update(rt, max_bytes, UINT64_MAX, deadline, &changed);
  *	if (runtime_find(rt, addr, &place, &code)) ... code.name
  *
  * The process may be gone, may change its files and may be hostile; what can't be had is not known.
@@ -15,7 +16,12 @@
 
 struct runtime;
 
-enum { RUNTIME_NAME_MAX = 1023 };	/* bytes */
+enum {
+	RUNTIME_NAME_MAX = 1023,	/* bytes */
+	RUNTIME_FILE_MAX = 511,
+	RUNTIME_MAPS_BYTES = 8 << 20,	/* of /proc/PID/maps; a jitdump isn't looked for in a longer one */
+	RUNTIME_MAPS_PAUSE = 64,	/* updates between two looks into it, at most */
+};
 
 struct runtime_place {		/* where a piece of code is described; zero: nowhere yet */
 	uint64_t where;
@@ -26,6 +32,8 @@ struct runtime_place {		/* where a piece of code is described; zero: nowhere yet
 struct runtime_code {
 	uint64_t start;		/* of the function */
 	char name[RUNTIME_NAME_MAX + 1];
+	char file[RUNTIME_FILE_MAX + 1];	/* source; "": unknown */
+	uint32_t line;		/* of the address; 0: unknown */
 };
 
 /* Touches nothing yet. start_time: of the process, ns since boot; 0 is whoever has the pid. */
@@ -34,10 +42,15 @@ void runtime_free(struct runtime *rt);
 /* The process runs another program now: what it says from here on is about that. */
 void runtime_end(struct runtime *rt);
 
-/* Finds and reads what is new. max_bytes: of its tables. *ret_changed: ask again for addresses.
- * 0; -EAGAIN: stopped at the deadline (CLOCK_MONOTONIC ns); -ENOMEM. */
-int must_check runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t deadline,
-			      bool *ret_changed);
+/* Looks for files that weren't there before. */
+void runtime_look(struct runtime *rt);
+/* Reads what is new. max_bytes: of its tables. until: where records have times, only what happened by
+ * then (CLOCK_MONOTONIC ns). *ret_changed: ask again for addresses. 0; -EAGAIN: stopped at the deadline
+ * (CLOCK_MONOTONIC ns); -ENOMEM. */
+int must_check runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t until,
+			      uint64_t deadline, bool *ret_changed);
+/* When the first thing happened that hasn't been read yet; UINT64_MAX: unknown, or not told. */
+uint64_t runtime_next_time(const struct runtime *rt);
 
 /* False: nothing is known of addr, or it is at *place, where it was found before. */
 bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place *place,

@@ -104,11 +104,13 @@ def accepted(*flags):
     return [f for f in flags if f.replace("--no-", "--") in done.stdout]
 
 
-def test_node_perf_map():
+@lib.each("--perf-basic-prof", "--perf-prof")
+def test_node(flag):
+    """A perf map, or a jitdump, which tells more but late."""
     lib.need("node")
     with open("work.js", "w") as f:
         f.write(NODE)
-    command = ["node", "--perf-basic-prof", *accepted(*NODE_NAMES), "work.js"]
+    command = ["node", flag, *accepted(*NODE_NAMES), "work.js"]
     with recorded(command=command, comm="node") as r:
         frames = [f.name for s in r.profile.samples for f in s.frames]
         leaf = {n for n in frames if "leafOfAll" in n}

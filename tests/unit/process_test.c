@@ -2,10 +2,12 @@
  * their perf map. */
 #include <check.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "made_jitdump.h"
 #include "proc/pid.h"
 #include "symbol/process.h"
 
@@ -259,6 +261,50 @@ START_TEST(processes_that_end)
 }
 END_TEST
 
+/* Told late, as by a runtime that buffers: each address is named for the code of its own time. */
+START_TEST(jitdump_with_times)
+{
+	cleanup(buf_cleanup) struct buf b = BUF_INIT(1 << 20);
+	static const struct jd_line lines[] = { { BASE, 3, "/src/a.c" } };
+	uint64_t met[3], frames[3];
+	struct process_symbol sym;
+	char file[64];
+	void *marker;
+	int fd;
+
+	snprintf(file, sizeof(file), "/tmp/jit-%d.dump", getpid());
+	fd = open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	jd_header(&b, 0);
+	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
+	marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	ck_assert_ptr_ne(marker, MAP_FAILED);
+	unlink(file);		/* the mapping leads to it all the same */
+	for (int i = 0; i < 3; i++) {
+		met[i] = clock_monotonic();
+		usleep(1000);
+		frames[i] = frame_of(&self, BASE + 8 * (uint64_t)i);
+		usleep(120000);	/* longer than one drain takes */
+	}
+	buf_reset(&b);
+	jd_lines(&b, met[0], BASE, lines, 1);
+	jd_load(&b, met[0], BASE, 0x100, "first");
+	jd_load(&b, met[1], BASE, 0x100, "second");
+	jd_load(&b, met[2] + 60000000, BASE, 0x100, "after the last");
+	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
+	refresh();
+	ck_name(frames[0], "first");
+	ck_assert_int_eq(processes_lookup(ps, frames[0], &sym), 0);
+	ck_assert_str_eq(sym.file, "/src/a.c");
+	ck_assert_uint_eq(sym.line, 3);
+	ck_name(frames[1], "second");
+	ck_name(frames[2], "second");
+	ck_name(frame_of(&self, BASE), "after the last");
+	munmap(marker, 4096);
+	close(fd);
+}
+END_TEST
+
 START_TEST(limits)
 {
 	struct processes_options o = { .max_bytes = 24 * 10, .max_processes = 1 };
@@ -349,6 +395,7 @@ int main(void)
 	tcase_add_test(t, hostile_files);
 	tcase_add_test(t, exec_is_another_program);
 	tcase_add_test(t, processes_that_end);
+	tcase_add_test(t, jitdump_with_times);
 	tcase_add_test(t, limits);
 	tcase_add_test(t, forgets);
 	tcase_add_test(t, forgets_in_the_middle);
