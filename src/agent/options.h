@@ -77,10 +77,12 @@ struct agent_options {
 	char *api_url;			/* NULL: as the environment of a pod says */
 	char *api_token_file, *api_ca_file; /* NULL: the service account's */
 	char *kubelet_url;		/* NULL: https://NODE:10250 */
+	bool kubernetes_insecure;	/* don't verify its certificate */
 	struct str_list pod_labels, pod_annotations; /* names that become series labels */
 
 	/* where it goes */
 	struct agent_sinks push;	/* [live] */
+	uint32_t push_concurrency;	/* requests at a time, to each */
 	char *spool_dir;		/* NULL: memory only */
 	uint64_t spool_bytes, spool_age_ns;
 	uint64_t queue_bytes;		/* of each sink, in memory */
@@ -95,7 +97,6 @@ struct agent_options {
 	uint32_t max_connections;
 
 	/* names */
-	bool lines, inlines;
 	uint32_t demangle;		/* enum demangle_mode */
 
 	/* limits */
@@ -103,6 +104,7 @@ struct agent_options {
 	uint64_t memory_budget;		/* bytes, resident and BPF maps [live] */
 	uint64_t unwind_bytes;		/* 0: by the machine's memory */
 	uint64_t window_bytes;		/* 0: by the frequency */
+	uint64_t workload_bytes;	/* what is known of containers and processes */
 	uint32_t max_files;
 	uint32_t max_series;		/* label sets in one window */
 

@@ -6,7 +6,9 @@
 #include "http/listen.h"
 #include "kernel/event.h"
 #include "kernel/sampler.h"
+#include "net/delivery.h"
 #include "net/push.h"
+#include "net/sink.h"
 
 #define SECOND	1000000000ULL
 #define OPT(f)	.offset = offsetof(struct agent_config, o.f)
@@ -38,28 +40,43 @@ static int check_label(const char *text, struct err *e)
 	return r;
 }
 
-/* The address is quoted only where it can't hold a password. */
 static int check_push(const char *text, struct err *e)
 {
-	static const char *const schemes[] = {
-		"pyroscope+http", "pyroscope+https", "pyroscope-ingest+http",
-		"pyroscope-ingest+https", "profefe+http", "profefe+https", "parca+grpc",
-		"parca+grpcs", "otlp+http", "otlp+https", "file",
-	};
-	const char *rest = strstr(text, "://");
-	size_t n = rest ? (size_t)(rest - text) : 0;
+	const struct sink_options o = { .url = (char *)text };	/* copied */
+	struct sink *sink;
+	int r = sink_new(&o, &sink, e);
 
-	for (size_t i = 0; rest && i < ARRAY_SIZE(schemes); i++)
-		if (strlen(schemes[i]) == n && !memcmp(schemes[i], text, n)) {
-			rest += 3;
-			if (memchr(rest, '@', strcspn(rest, "/?#")))
-				return err_set(e, -EINVAL, "user and password don't belong in the "
-							   "address: user, password_file");
-			return *rest ? 0 : err_set(e, -EINVAL, "no host in '%.100s'", text);
-		}
-	return err_set(e, -EINVAL, "begins with none of pyroscope+http://, "
-		       "pyroscope-ingest+http://, profefe+http://, otlp+http:// (each also "
-		       "+https://), parca+grpc://, parca+grpcs://, file://");
+	if (!r)
+		sink_free(sink);
+	return r == -ENOMEM ? r : r ? -EINVAL : 0;
+}
+
+/* The user and password of an address, without the '@' that ends them; 0 bytes if there are none
+ * (RFC 3986, 3.2.1). */
+static size_t userinfo(const char *url, const char **ret)
+{
+	const char *start = strstr(url, "://"), *at;
+	size_t n;
+
+	*ret = start ? start + 3 : url;
+	n = strcspn(*ret, "/?#");
+	at = start ? memrchr(*ret, '@', n) : NULL;
+	return at ? (size_t)(at - *ret) : 0;
+}
+
+static void mask_url(const char *text, struct buf *ret)
+{
+	const char *user, *colon;
+	size_t n = userinfo(text, &user);
+
+	colon = n ? memchr(user, ':', n) : NULL;
+	if (!colon) {
+		buf_str(ret, text);
+		return;
+	}
+	buf_bytes(ret, text, (size_t)(colon - text));
+	buf_str(ret, ":********");
+	buf_str(ret, user + n);
 }
 
 static int check_url(const char *text, struct err *e)
@@ -114,7 +131,7 @@ static int check_uid(const char *text, struct err *e)
 
 /* Of each server, and as push-* of all that don't say otherwise. */
 #define SINK_ROWS(prefix, base, timeout)                                                           \
-	{ OPT_STRING, 0, prefix "tenant", "ID", "X-Scope-OrgID of requests to servers",             \
+	{ OPT_STRING, 0, prefix "tenant", "ID", "X-Scope-OrgID of requests",                        \
 	  .offset = (base) + offsetof(struct agent_sink, tenant), .live = true },          \
 	{ OPT_STRING, 0, prefix "user", "NAME", "basic authentication, with password-file",       \
 	  .offset = (base) + offsetof(struct agent_sink, user), .live = true },                    \
@@ -139,7 +156,7 @@ static int check_uid(const char *text, struct err *e)
 
 static const struct option_row sink_rows[] = {
 	{ OPT_STRING, 0, "url", "URL", "address of a server or directory",
-	  .offset = offsetof(struct agent_sink, url), .check = check_push },
+	  .offset = offsetof(struct agent_sink, url), .check = check_push, .mask = mask_url },
 	SINK_ROWS("", 0, NULL),
 	{ .type = OPT_END },
 };
@@ -197,6 +214,8 @@ const struct option_row agent_rows[] = {
 	  OPT(api_ca_file) },
 	{ OPT_STRING, 0, "kubernetes-kubelet-url", "URL", "by default https://NODE:10250",
 	  OPT(kubelet_url), .check = check_url },
+	{ OPT_FLAG, 0, "kubernetes-insecure", NULL, "don't verify its certificate (kubelet's is "
+	  "often its own)", OPT(kubernetes_insecure) },
 	{ OPT_LIST, 0, "kubernetes-pod-labels", "NAME", "label of pods that becomes one of "
 	  "series (repeatable)", OPT(pod_labels) },
 	{ OPT_LIST, 0, "kubernetes-pod-annotations", "NAME", "the same for an annotation",
@@ -205,14 +224,16 @@ const struct option_row agent_rows[] = {
 	{ OPT_STRUCTS, 0, "push", "URL", "deliver to a server or directory (repeatable)", OPT(push),
 	  .rows = sink_rows, .size = sizeof(struct agent_sink), .live = true },
 	SINK_ROWS("push-", offsetof(struct agent_config, o.push_defaults), "30s"),
+	{ OPT_U32, 0, "push-concurrency", "N", "requests at a time, for each --push",
+	  OPT(push_concurrency), .min = 1, .max = DELIVERY_CONCURRENCY_MAX, .def = "4" },
 	{ OPT_STRING, 0, "spool-dir", "DIR", "keep here what can't be delivered yet; otherwise "
 	  "in memory", OPT(spool_dir) },
-	{ OPT_SIZE, 0, "spool-bytes", "BYTES", "of it at most", OPT(spool_bytes), .min = 1 << 20,
-	  .max = 1ULL << 40, .def = "256M" },
+	{ OPT_SIZE, 0, "spool-bytes", "BYTES", "of it at most, for each --push",
+	  OPT(spool_bytes), .min = 1 << 20, .max = 1ULL << 40, .def = "256M" },
 	{ OPT_SECONDS, 0, "spool-age", "SECONDS", "how long it is kept; Pyroscope takes one hour",
 	  OPT(spool_age_ns), .min = SECOND, .max = 720 * 3600 * SECOND, .def = "1h" },
 	{ OPT_SIZE, 0, "queue-bytes", "BYTES", "memory for what waits, for each --push",
-	  OPT(queue_bytes), .min = 256 << 10, .max = 1ULL << 30, .def = "8M" },
+	  OPT(queue_bytes), .min = 256 << 10, .max = 1ULL << 30, .def = "16M" },
 	{ OPT_SECONDS, 0, "grace", "SECONDS", "for the last deliveries after SIGTERM",
 	  OPT(grace_ns), .max = 600 * SECOND, .def = "10s" },
 
@@ -238,6 +259,8 @@ const struct option_row agent_rows[] = {
 	{ OPT_SIZE, 0, "memory-budget", "BYTES", "memory of wick itself, maps included; above it "
 	  "caches shrink and the frequency falls", OPT(memory_budget), .min = 32 << 20,
 	  .max = 1ULL << 40, .def = "192M", .live = true },
+	{ OPT_SIZE, 0, "workload-bytes", "BYTES", "memory for what is known of containers and "
+	  "processes", OPT(workload_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "16M" },
 	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", "memory of unwind tables at most; by default 1/512 "
 	  "of the machine's, 16M to 64M", OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30 },
 	{ OPT_SIZE, 0, "window-bytes", "BYTES", "stack window of a CPU, two of each; by default "
@@ -278,6 +301,7 @@ static int inherit(const struct agent_sink *from, struct agent_sink *to, struct 
 static int check_sink(const struct agent_sink *s, struct err *e)
 {
 	const char *missing = NULL;
+	char name[200];
 
 	if (!s->user != !s->password_file)
 		missing = "user and password_file go together";
@@ -285,19 +309,43 @@ static int check_sink(const struct agent_sink *s, struct err *e)
 		missing = "cert_file and key_file go together";
 	else if (s->user && s->bearer_token_file)
 		missing = "user and bearer_token_file exclude each other";
-	return missing ? err_set(e, -EINVAL, "push %.200s: %s", s->url, missing) : 0;
+	if (!missing)
+		return 0;
+	sink_redact(s->url, name, sizeof(name));
+	return err_set(e, -EINVAL, "push %s: %s", name, missing);
 }
 
-static int finish(struct agent_options *o, struct err *e)
+static enum option_source source_of(const struct agent_config *c, const char *name)
 {
-	struct listen_address a;
+	return c->sources[option_by_name(agent_rows, name, strlen(name)) - agent_rows];
+}
+
+static int finish_push(struct agent_config *c, struct err *e)
+{
+	struct agent_sinks *push = &c->o.push;
+	const char *user;
+	size_t n;
 	int r = 0;
 
-	for (size_t i = 0; i < o->push.n && !r; i++) {
-		r = inherit(&o->push_defaults, &o->push.v[i], e);
+	for (size_t i = 0; i < push->n && !r; i++) {
+		r = inherit(&c->o.push_defaults, &push->v[i], e);
 		if (!r)
-			r = check_sink(&o->push.v[i], e);
+			r = check_sink(&push->v[i], e);
+		n = userinfo(push->v[i].url, &user);
+		if (!r && n && memchr(user, ':', n) && source_of(c, "push") == SOURCE_FLAG)
+			r = err_set(e, -EINVAL, "--push: everybody can read a password on the "
+						"command line; put the address into the file or "
+						"WICK_PUSH, or use --push-password-file");
 	}
+	return r;
+}
+
+static int finish(struct agent_config *c, struct err *e)
+{
+	struct agent_options *o = &c->o;
+	struct listen_address a;
+	int r = finish_push(c, e);
+
 	if (!r && !strcmp(o->listen, LISTEN_NONE)) {
 		free(take(o->listen));
 	} else if (!r) {
@@ -324,7 +372,7 @@ static int parse(const struct command *cmd, int argc, char *const *argv, char *c
 		r = config_environment(&v, variables, &c->unknown, e);
 	if (!r)
 		r = options_flags(cmd, &v, argc, argv, e);
-	return r ? r : finish(&c->o, e);
+	return r ? r : finish(c, e);
 }
 
 /* The file is named by the sources that go over it, so these are read once before. */

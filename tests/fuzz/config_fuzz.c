@@ -1,5 +1,5 @@
-/* config_fuzz.c - any text as a configuration file: refused with a sentence that has a line, or accepted,
- * and then what config_print makes of it says the same. */
+/* config_fuzz.c - any text as a configuration file: refused with a sentence that has a line, or
+ * accepted, and then what config_print makes of it says the same. */
 #include "cli/config.h"
 
 struct inner {
@@ -35,14 +35,16 @@ static const struct option_row rows[] = {
 	{ OPT_SECONDS, 0, "spool-age", "S", "", offsetof(struct opts, age) },
 	{ OPT_FLAG, 0, "quiet", NULL, "", offsetof(struct opts, quiet) },
 	{ OPT_STRING, 0, "node-name", "N", "", offsetof(struct opts, name) },
-	{ OPT_LIST, 0, "label", "L", "", offsetof(struct opts, labels), .key = "labels", .joint = "=" },
+	{ OPT_LIST, 0, "label", "L", "", offsetof(struct opts, labels), .key = "labels",
+	  .joint = "=" },
 	{ OPT_U32_LIST, 0, "pid", "P", "", offsetof(struct opts, pids), .min = 1 },
 	{ OPT_STRUCTS, 0, "push", "URL", "", offsetof(struct opts, push), .rows = inner_rows,
 	  .size = sizeof(struct inner) },
 	{ .type = OPT_END },
 };
 
-static int read_text(struct opts *o, uint8_t *sources, const char *text, size_t n, struct buf *printed)
+static int read_text(struct opts *o, uint8_t *sources, const char *text, size_t n,
+		     struct buf *printed)
 {
 	struct option_values v = { .rows = rows, .opts = o, .sources = sources };
 	struct err e = { "" };
