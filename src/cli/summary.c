@@ -163,6 +163,14 @@ static void print_symbols(FILE *out, const struct symbolizer *sym)
 {
 	struct symbolizer_stats s = symbolizer_stats(sym);
 
+	for (uint32_t i = 0; s.limited && i < symbolizer_module_count(sym); i++) {
+		const struct module *m = symbolizer_module(sym, i);
+
+		if (m->limited)
+			fprintf(out, "wick: not all symbols of %s: %s\n", m->path,
+				m->limited == -ETIME ? "reading them takes too long" :
+						       "it has too many");
+	}
 	if (s.reloads)
 		fprintf(out, "wick: symbol tables over --symbol-bytes: %llu were read again\n",
 			(unsigned long long)s.reloads);

@@ -163,11 +163,11 @@ bool pid_owns(const struct pid_info *info, const struct stat *st)
 
 /* ---- files ---- */
 
-int pid_open_path(int dir, const char *path, int flags)
+static int open_in_root(int dir, const char *path, int flags)
 {
 	int root cleanup(fd_cleanup) = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct open_how how = {
-		.flags = (uint64_t)(O_PATH | O_NOFOLLOW | O_CLOEXEC | flags),
+		.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd;
@@ -176,6 +176,11 @@ int pid_open_path(int dir, const char *path, int flags)
 		return errno == ENOENT ? -ESRCH : -errno;
 	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int pid_open_path(int dir, const char *path, int flags)
+{
+	return open_in_root(dir, path, O_NOFOLLOW | flags);
 }
 
 /* Opens for reading what an O_PATH descriptor stands for. */
@@ -202,6 +207,13 @@ static int reopen(int probe, struct stat *ret)
 int pid_open_file(int dir, const char *path, struct stat *ret)
 {
 	int probe cleanup(fd_cleanup) = pid_open_path(dir, path, 0);
+
+	return probe < 0 ? probe : reopen(probe, ret);
+}
+
+int pid_open_target(int dir, const char *path, struct stat *ret)
+{
+	int probe cleanup(fd_cleanup) = open_in_root(dir, path, 0);
 
 	return probe < 0 ? probe : reopen(probe, ret);
 }

@@ -40,6 +40,8 @@ int must_check pid_parse_start(const char *stat, uint64_t *ret_ticks);		/* likew
  * a slash at its start. A final link isn't followed. The descriptor; -EINVAL: not a regular file;
  * -ENODATA: empty; -ENOENT and so on of openat2(2). */
 int must_check pid_open_file(int dir, const char *path, struct stat *ret);
+/* The same, and a final link is followed: as the process would, so not out of its root. */
+int must_check pid_open_target(int dir, const char *path, struct stat *ret);
 /* The same for any kind of file: a descriptor with O_PATH alone, for fstat(2) and /proc/self/fd. */
 int must_check pid_open_path(int dir, const char *path, int flags);
 /* A file that a link of the process itself leads to, such as "map_files/1000-2000". */

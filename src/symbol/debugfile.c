@@ -2,10 +2,12 @@
 #include "symbol/debugfile.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
 #include <zlib.h>
+
+#include "base/clock.h"
+#include "proc/pid.h"
+#include "symbol/fileopen.h"
 
 #define LINK_MAX_BYTES (NAME_MAX + 1 + 3 + 4)	/* of .gnu_debuglink: name, padding, CRC */
 
@@ -15,6 +17,8 @@ struct search {
 	size_t id_size;		/* 0: no build id */
 	char link[NAME_MAX + 1];/* "": no usable .gnu_debuglink */
 	uint32_t crc;
+	int process;		/* -1: our own root */
+	uint64_t deadline;
 	struct debugfile found;
 };
 
@@ -42,23 +46,13 @@ static int read_link(struct search *s)
 	return 0;
 }
 
-/* O_PATH first: opening a FIFO could block and a device could be poked. */
-static int open_regular(const char *path)
+/* A regular file, never a FIFO or a device; beneath the process's root, if there is one. */
+static int open_candidate(const struct search *s, const char *path)
 {
-	cleanup(fd_cleanup) int probe = open(path, O_PATH | O_CLOEXEC);
-	char self[64];
 	struct stat st;
-	int fd;
 
-	if (probe < 0)
-		return -errno;
-	if (fstat(probe, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", probe);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	return s->process < 0 ? fileopen_regular(path, 0, &st) :
+				pid_open_target(s->process, path, &st);
 }
 
 /* 0, or -ESTALE and the errors of elf_read. */
@@ -78,6 +72,8 @@ static int check_crc(const struct search *s, const struct elf *candidate)
 		size_t n = (size_t)MIN(chunk, size - at);
 		int r = elf_read(candidate, at, p, n);
 
+		if (!r && s->deadline && clock_monotonic() > s->deadline)
+			r = -ETIME;
 		if (r)
 			return r;
 		crc = crc32(crc, p, (uInt)n);
@@ -107,7 +103,7 @@ static int check(const struct search *s, const struct elf *candidate)
 static int try_path(struct search *s, const char *path)
 {
 	struct elf *e cleanup(elf_cleanup) = NULL;
-	cleanup(fd_cleanup) int fd = open_regular(path);
+	cleanup(fd_cleanup) int fd = open_candidate(s, path);
 	int r;
 
 	if (fd < 0)
@@ -161,22 +157,43 @@ static int by_link(struct search *s, const char *path, const char *directory)
 	return r;
 }
 
-int debugfile_open(const struct elf *e, const char *path, const char *directory,
-		   struct debugfile *ret)
+static int search(struct search *s, const char *path, const char *directory)
 {
-	struct search s = { .of = e };
+	int r = by_build_id(s, directory);
+
+	if (r && r != -ENOMEM && s->link[0] && path && path[0] == '/' && strlen(path) < PATH_MAX)
+		r = by_link(s, path, directory);
+	return r;
+}
+
+int debugfile_find(const struct elf *e, const struct debugfile_where *w, struct debugfile *ret)
+{
+	const char *directory = w->directory ? w->directory : DEBUGFILE_DIR;
+	struct search s = { .of = e, .process = -1, .deadline = w->deadline };
 	int r = elf_build_id(e, s.id, &s.id_size);
 
 	if (r != -ENOMEM)
 		r = read_link(&s);
 	if (!r)
-		r = by_build_id(&s, directory);
-	if (r && r != -ENOMEM && s.link[0] && path && path[0] == '/' && strlen(path) < PATH_MAX)
-		r = by_link(&s, path, directory);
+		r = search(&s, w->on_host ? w->path : NULL, directory);
+	if (r && r != -ENOMEM && w->process >= 0) {
+		s.process = w->process;
+		r = search(&s, w->path, directory);
+	}
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;
 	*ret = s.found;
 	return 0;
+}
+
+int debugfile_open(const struct elf *e, const char *path, const char *directory,
+		   struct debugfile *ret)
+{
+	const struct debugfile_where w = {
+		.path = path, .on_host = true, .process = -1, .directory = directory,
+	};
+
+	return debugfile_find(e, &w, ret);
 }
 
 void debugfile_close(struct debugfile *d)

@@ -1,4 +1,4 @@
-/* debugfile.h - the separate debug file of a stripped one, on this host.
+/* debugfile.h - the separate debug file of a stripped one, on this host or in its container.
  *
  *	struct debugfile d;
  *	int r = debugfile_open(elf, "/usr/bin/perl", DEBUGFILE_DIR, &d);
@@ -15,9 +15,15 @@
  *	DIRECTORY/DIR/LINK once more without a leading /usr of DIR: packages built before /lib
  *						became a link to /usr/lib
  *
+ * First on this host, with DIR only if the file itself is here under that path; then, for a file
+ * of a container, beneath the root of a process that maps it, no link leading out of there (pid.h).
+ *
  * A file is taken if it has .symtab, is for the same machine, and is proven to belong: by an equal
  * build id, or, where one of the two has none, by the CRC-32 in .gnu_debuglink over the whole file
  * (GDB manual, "Separate Debug Files"). A file with another build id is never taken.
+ *
+ * Who may write a file of the same build id into a container can choose the names that its code is
+ * shown with: its own, and those of others that map the very same file, such as replicas of an image.
  *
  * Hostile input: LINK is a plain file name or ignored. What lies beside a binary belongs to its
  * owner: only a regular file is opened (never a FIFO or a device), and no more than
@@ -40,7 +46,18 @@ struct debugfile {
 	int fd;
 };
 
-/* path: absolute, of the file behind e on this host; NULL: unknown, then only the build id can
+struct debugfile_where {
+	const char *path;	/* absolute, of the file as its process sees it; NULL: unknown */
+	bool on_host;		/* it is here, too */
+	int process;		/* pid_open(): of one that maps it; -1: none */
+	uint64_t deadline;	/* clock_monotonic() for all sums; 0: none */
+	const char *directory;	/* NULL: DEBUGFILE_DIR */
+};
+
+int must_check debugfile_find(const struct elf *e, const struct debugfile_where *where,
+			      struct debugfile *ret);
+
+/* The same on this host alone. path: absolute, of the file behind e on this host; NULL: unknown, then only the build id can
  * help. directory: DEBUGFILE_DIR, or another that is laid out alike. */
 int must_check debugfile_open(const struct elf *e, const char *path, const char *directory,
 			      struct debugfile *ret);

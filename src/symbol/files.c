@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "proc/pid.h"
 #include "symbol/fileopen.h"
 
 enum entry_state {
@@ -21,6 +22,7 @@ struct entry {
 	/* to open it again: where it was mapped, and its path within its file system */
 	uint64_t vm_start, vm_end;
 	uint32_t pid, tid;
+	uint64_t start_time;
 	char *names;		/* as in wk_file_event.path */
 	uint32_t names_len;
 };
@@ -91,6 +93,7 @@ static int remember(struct entry *e, const struct wk_file_event *event)
 	e->vm_end = event->vm_end;
 	e->pid = event->pid;
 	e->tid = event->tid;
+	e->start_time = event->start_time;
 	e->names_len = n;
 	e->names = malloc(n + 1);
 	if (!e->names)
@@ -332,6 +335,24 @@ int files_open(struct files *f, uint32_t id)
 	}
 	pthread_mutex_unlock(&f->lock);
 	return r ? r : fileopen(&event, path, sizeof(path));
+}
+
+int files_process(struct files *f, uint32_t id)
+{
+	uint64_t start_time = 0;
+	uint32_t pid = 0;
+	struct entry *e;
+
+	pthread_mutex_lock(&f->lock);
+	e = get(f, id);
+	if (e) {
+		pid = e->pid;
+		start_time = e->start_time;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (!e)
+		return -ENOENT;
+	return pid ? pid_open(pid, start_time) : -ESRCH;
 }
 
 struct files_stats files_stats(const struct files *f)

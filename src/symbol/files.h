@@ -83,6 +83,10 @@ const struct file *files_get(const struct files *f, uint32_t id);
  * fileopen(): it was never open, or can't be opened again. */
 int must_check files_open(struct files *f, uint32_t id);
 
+/* The process that BPF met it in, as pid_open() of pid.h: a descriptor that the caller closes, to look
+ * beneath its root. -ENOENT: no such id; -ESRCH: it has gone; -errno. */
+int must_check files_process(struct files *f, uint32_t id);
+
 struct files_stats {
 	uint32_t known;		/* ids in use */
 	uint32_t unopened;	/* of these: never open */

@@ -129,7 +129,7 @@ static int open_files(struct source *s, const struct lines_file *file, const str
 	*ret = s->elf;
 	if (has_dwarf(s->elf))
 		return 0;
-	r = debugfile_open(s->elf, file->path, DEBUGFILE_DIR, &s->debug);
+	r = debugfile_find(s->elf, file->where, &s->debug);
 	if (r)
 		return r;
 	*ret = s->debug.elf;

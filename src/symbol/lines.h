@@ -4,7 +4,7 @@
  *	struct lines *l;
  *	struct line_chain c;
  *	r = lines_new(&o, &l);
- *	struct lines_file f = { .number = module, .path = "/usr/bin/perl", .open = open_it };
+ *	struct lines_file f = { .number = module, .where = &where, .open = open_it };
  *	r = lines_lookup(l, &f, vaddr, &c);	// 0: c has n >= 1 frames
  *
  * Where they come from, in this order: Go's function table (golines.h: quicker than Go's DWARF, and
@@ -26,6 +26,7 @@
 #define WICK_SYMBOL_LINES_H
 
 #include "elf/elf.h"
+#include "symbol/debugfile.h"
 #include "symbol/linechain.h"
 
 #define LINES_BYTES_DEFAULT (256u << 20)
@@ -53,7 +54,7 @@ void lines_begin(struct lines *l);
 
 struct lines_file {
 	uint32_t number;	/* any that stands for this file, below LINES_FILES_MAX, small ones first */
-	const char *path;	/* on this host; NULL: unknown */
+	const struct debugfile_where *where;	/* of its debug file; read after open, which may set it */
 	int (*open)(void *ctx);	/* a descriptor for reading, taken; negative errno */
 	void *ctx;
 };

@@ -2,7 +2,8 @@
  *
  *	struct symtab *t;
  *	enum symbol_source source;
- *	int r = sources_build(elf, "/usr/bin/perl", &t, &source);
+ *	struct debugfile_where w = { .path = "/usr/bin/perl", .on_host = true, .process = -1 };
+ *	int r = sources_build(elf, &w, &t, &source);
  *
  * In this order; what comes later adds to it, symtab.h says which of two names is shown:
  *  1. .symtab and .dynsym of the file;
@@ -14,7 +15,8 @@
  *
  * A broken or missing source is as if it weren't there: the others count.
  *
- * path: of the file on this host, NULL if unknown. *ret_source: the best source there was; from
+ * where: the file is, for its debug file, and until when it may take; NULL: that isn't known. What a limit
+ * or the deadline has cost is in symtab_limited(). *ret_source: the best source there was; from
  * SYMBOLS_SYMTAB on, the functions of the file itself have names, not just those it exports. The caller
  * frees *ret with symtab_free.
  * Errors: -ENOMEM, those of symtab.h.
@@ -23,6 +25,7 @@
 #define WICK_SYMBOL_SOURCES_H
 
 #include "elf/elf.h"
+#include "symbol/debugfile.h"
 #include "symbol/symtab.h"
 
 /* X(constant, label): the label is for metrics. */
@@ -43,7 +46,7 @@ enum symbol_source {
 
 const char *symbol_source_label(enum symbol_source source);
 
-int must_check sources_build(const struct elf *e, const char *path, struct symtab **ret,
-			     enum symbol_source *ret_source);
+int must_check sources_build(const struct elf *e, const struct debugfile_where *where,
+			     struct symtab **ret, enum symbol_source *ret_source);
 
 #endif

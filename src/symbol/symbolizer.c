@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "symbol/answers.h"
 #include "symbol/bounds.h"
@@ -309,13 +310,17 @@ static void limit_tables(struct symbolizer *s, uint64_t bytes, const struct load
 	}
 }
 
-/* path: on this host, NULL if it isn't there. */
-static void load_tables(struct symbolizer *s, struct loaded *l, const struct elf *e, const char *path)
+/* where: of its debug file. */
+static void load_tables(struct symbolizer *s, struct loaded *l, const struct elf *e,
+			struct debugfile_where where)
 {
-	int r = sources_build(e, path, &l->symtab, &l->source);
+	int r;
 
+	where.deadline = clock_monotonic() + SYMBOLIZER_FILE_NS;
+	r = sources_build(e, &where, &l->symtab, &l->source);
 	l->m.has_symbols = !r && l->source >= SYMBOLS_SYMTAB;
 	l->m.error = r;
+	l->m.limited = r ? 0 : symtab_limited(l->symtab);
 	l->state = TABLES_HERE;
 	l->tables_used = s->round;
 	s->stats.loads++;
@@ -325,7 +330,7 @@ static void load_tables(struct symbolizer *s, struct loaded *l, const struct elf
 /* Reads a file's headers, the first time, and its tables. */
 static void load_file(struct symbolizer *s, struct loaded *l, uint32_t id, const struct file *f)
 {
-	cleanup(fd_cleanup) int fd = -1;
+	cleanup(fd_cleanup) int fd = -1, process = -1;
 	cleanup(elf_cleanup) struct elf *e = NULL;
 	bool again = l->state == TABLES_DROPPED;
 	int r;
@@ -344,7 +349,9 @@ static void load_file(struct symbolizer *s, struct loaded *l, uint32_t id, const
 	}
 	if (!again)
 		describe_elf(&l->m, e);
-	load_tables(s, l, e, f->on_host ? f->path : NULL);
+	process = f->on_host ? -1 : files_process(s->files, id);
+	load_tables(s, l, e, (struct debugfile_where){ .path = f->path, .on_host = f->on_host,
+						       .process = process });
 	elf_detach(e);
 	elf_free(l->elf);
 	l->elf = take(e);
@@ -407,7 +414,7 @@ static int vdso_module(struct symbolizer *s, uint32_t *ret, struct loaded **ret_
 	l->m.error = vdso_open(&l->elf, &s->vdso);
 	if (!l->m.error) {
 		describe_elf(&l->m, l->elf);
-		load_tables(s, l, l->elf, NULL);
+		load_tables(s, l, l->elf, (struct debugfile_where){ .process = -1 });
 	}
 	return 0;
 }
@@ -460,12 +467,16 @@ static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a
 struct opener {			/* a file of the sampled ones, for lines.h */
 	struct files *files;
 	uint32_t id;
+	struct debugfile_where where;
 };
 
 static int open_sampled(void *ctx)
 {
-	const struct opener *o = ctx;
+	struct opener *o = ctx;
 
+	if (!o->where.on_host && o->where.process < 0)
+		o->where.process = files_process(o->files, o->id);
+	o->where.deadline = clock_monotonic() + SYMBOLIZER_FILE_NS;
 	return files_open(o->files, o->id);
 }
 
@@ -474,12 +485,15 @@ static int open_sampled(void *ctx)
 static int add_lines(struct symbolizer *s, struct loaded *l, uint32_t id, struct answer *a)
 {
 	const struct file *f = files_get(s->files, id);
-	struct opener opener = { s->files, id };
-	struct lines_file file = { .number = a->module, .path = f && f->on_host ? f->path : NULL,
+	struct opener opener = { s->files, id, { .path = f ? f->path : NULL,
+						 .on_host = f && f->on_host, .process = -1 } };
+	struct lines_file file = { .number = a->module, .where = &opener.where,
 				   .open = open_sampled, .ctx = &opener };
 	struct line_chain c;
 	int r = lines_lookup(s->lines, &file, a->address, &c);
 
+	if (opener.where.process >= 0)
+		close(opener.where.process);
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	if (!a->name && c.v[c.n - 1].name) {
@@ -737,6 +751,7 @@ struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
 		ret.files++;
 		ret.by_source[l->source]++;
 		ret.unreadable += l->m.error != 0;
+		ret.limited += l->m.limited != 0;
 		ret.symtabs_bytes += l->symtab ? symtab_bytes(l->symtab) : 0;
 		ret.bounds_bytes += l->bounds ? bounds_bytes(l->bounds) : 0;
 	}

@@ -61,6 +61,7 @@ struct module {
 	bool executable;	/* a program rather than a library */
 	bool has_symbols;	/* its own functions, not just those it exports, have names */
 	int error;		/* why it could not be read, negative errno; 0 */
+	int limited;		/* -E2BIG, -ETIME: symtab.h's limits or SYMBOLIZER_FILE_NS cost names; 0 */
 	uint64_t start, limit, offset;	/* of its code: ELF addresses and file offset; 0 if unknown */
 };
 
@@ -88,6 +89,7 @@ struct symbolizer_options {
 /* Holds the tables of what a busy host runs at a time: node has 1.5 MiB, cc1 0.4, libc 0.1; a browser with
  * a million functions 12. */
 #define SYMBOLIZER_BYTES_DEFAULT (16ULL << 20)
+#define SYMBOLIZER_FILE_NS	 3000000000ULL	/* to read the symbols of one file */
 #define SYMBOLIZER_FDS_MAX	 128	/* descriptors of tables whose names stay in their files */
 
 int must_check symbolizer_new(const struct symbolizer_options *o, struct files *files,
@@ -112,6 +114,7 @@ struct symbolizer_stats {
 	uint32_t files;			/* known now; by where their names come from: */
 	uint32_t by_source[SYMBOLS_COUNT];
 	uint32_t unreadable;		/* of them: module.error is set */
+	uint32_t limited;		/* module.limited is set */
 	uint64_t symtabs_bytes, bounds_bytes, answers_bytes;	/* memory now */
 	uint64_t loads, reloads;	/* tables read; of these again, after they were dropped */
 	uint64_t tables_dropped, files_dropped;	/* for the budget */

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "base/clock.h"
 #include "elf/dynsym.h"
 #include "symbol/alias.h"
 #include "symbol/symnames.h"
@@ -35,6 +36,7 @@ struct symtab {
 	struct symnames names;
 	char *text;		/* the last name that was read from a file; NULL: there is none */
 	size_t n, naliases, dropped;
+	int limited;
 };
 
 /* A symbol of some source; it may become an entry. */
@@ -53,6 +55,7 @@ struct symtab_builder {
 	size_t n, cap;
 	struct symnames names;
 	size_t dropped;
+	int limited;
 };
 
 int symtab_builder_new(const struct elf *of, const struct symtab_limits *limits,
@@ -86,6 +89,14 @@ void symtab_builder_free(struct symtab_builder *b)
 	free(b);
 }
 
+/* Leaves a symbol out; because of a limit, or (0) because it is malformed. */
+static void drop(struct symtab_builder *b, int limit)
+{
+	b->dropped++;
+	if (limit)
+		b->limited = limit;
+}
+
 /* Adds a candidate whose name is in strings already. 0, or -ENOMEM. */
 static int add_candidate(struct symtab_builder *b, uint64_t start, uint64_t size,
 			 struct candidate c)
@@ -93,7 +104,7 @@ static int add_candidate(struct symtab_builder *b, uint64_t start, uint64_t size
 	int r;
 
 	if (start < b->base || start - b->base > UINT32_MAX || b->n >= b->limits.symbols) {
-		b->dropped++;
+		drop(b, b->n >= b->limits.symbols ? -E2BIG : 0);
 		return 0;
 	}
 	r = array_grow(&b->candidates, &b->cap, b->n + 1, sizeof(c));
@@ -112,14 +123,17 @@ static int add_packed(struct symtab_builder *b, uint64_t start, uint64_t size, c
 	uint32_t ref = 0;
 	int r;
 
-	if (!len || len > SYMTAB_NAME_MAX || b->n >= b->limits.symbols ||
-	    len >= b->limits.names - MIN(b->names.packed_size, (size_t)b->limits.names)) {
-		b->dropped++;
+	if (!len || len > SYMTAB_NAME_MAX) {
+		drop(b, 0);
 		return 0;
 	}
-	r = symnames_add(&b->names, name, len, &ref);
+	if (b->n >= b->limits.symbols ||
+	    len >= b->limits.names - MIN(b->names.packed_size, (size_t)b->limits.names))
+		r = -E2BIG;
+	else
+		r = symnames_add(&b->names, name, len, &ref);
 	if (r == -E2BIG) {
-		b->dropped++;
+		drop(b, r);
 		return 0;
 	}
 	c.name |= ref;
@@ -177,6 +191,7 @@ struct reading {
 	char *strings;		/* NULL: they stay in the file */
 	uint32_t base;		/* then: the reference of the first */
 	uint64_t strings_size;
+	int strings_limited;	/* -E2BIG: there are more */
 };
 
 static int add_named(struct reading *t, const Elf64_Sym *sym, uint64_t size, struct candidate c)
@@ -224,7 +239,7 @@ static int add_symbol(struct reading *t, const Elf64_Sym *sym)
 	if (!max)
 		return 0;
 	if (sym->st_name >= t->strings_size) {
-		t->b->dropped++;
+		drop(t->b, t->strings_limited);
 		return 0;
 	}
 	return add_named(t, sym, sym->st_size ? MIN(sym->st_size, max) : max, c);
@@ -237,11 +252,10 @@ static int find_strings(struct reading *t, const struct elf_symbols *s)
 	int r = n > SYMTAB_PACK_MAX ? symnames_add_table(&t->b->names, t->e, s->strings, n, &t->base) :
 				      -EBADF;
 
-	t->strings_size = n;
-	if (r == -E2BIG) {
-		t->strings_size = 0;
+	t->strings_size = r == -E2BIG ? 0 : n;
+	t->strings_limited = t->strings_size < s->strings_size ? -E2BIG : 0;
+	if (r == -E2BIG)
 		return 0;
-	}
 	if (r != -EBADF)
 		return r;
 	t->strings = malloc(n + 1);	/* also of a file in memory, whatever its size */
@@ -258,14 +272,21 @@ static int read_symbols(struct reading *t, const struct elf_symbols *s)
 	uint64_t n = MIN(s->count, SYMTAB_SCAN_MAX);
 	int r = chunk ? 0 : -ENOMEM;
 
-	t->b->dropped += s->count - n;
 	for (uint64_t i = 0; i < n && !r; i += max) {
 		size_t k = (size_t)MIN(max, n - i);
 
+		if (t->b->limits.deadline && clock_monotonic() > t->b->limits.deadline) {
+			t->b->limited = -ETIME;
+			n = i;
+			break;
+		}
 		r = elf_read(t->e, s->offset + i * sizeof(*chunk), chunk, k * sizeof(*chunk));
 		for (size_t j = 0; !r && j < k; j++)
 			r = add_symbol(t, &chunk[j]);
 	}
+	t->b->dropped += s->count - n;
+	if (s->count > SYMTAB_SCAN_MAX)
+		t->b->limited = -E2BIG;
 	return r;
 }
 
@@ -457,6 +478,7 @@ int symtab_builder_finish(struct symtab_builder *b, struct symtab **ret)
 		return r;
 	t->base = b->base;
 	t->dropped = b->dropped;
+	t->limited = b->limited;
 	t->names = b->names;
 	b->names = (struct symnames)SYMNAMES_INIT;
 	t->entries = calloc(MAX(b->n, (size_t)1), sizeof(*t->entries));
@@ -602,6 +624,11 @@ size_t symtab_files(const struct symtab *t)
 size_t symtab_dropped(const struct symtab *t)
 {
 	return t->dropped;
+}
+
+int symtab_limited(const struct symtab *t)
+{
+	return t->limited;
 }
 
 void symtab_get(struct symtab *t, size_t n, struct symbol *ret)

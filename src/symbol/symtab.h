@@ -62,9 +62,10 @@ struct symtab_limits {
 	uint32_t symbols;	/* candidates, aliases included */
 	uint32_t strings;	/* bytes of each string table that are looked at */
 	uint32_t names;		/* bytes of names copied */
+	uint64_t deadline;	/* clock_monotonic(): no more symbols are read; 0: none */
 };
 
-#define SYMTAB_LIMITS_DEFAULT { .symbols = 2000000, .strings = 128u << 20, .names = 64u << 20 }
+#define SYMTAB_LIMITS_DEFAULT { .symbols = 2000000, .strings = 128u << 20, .names = 64u << 20, .deadline = 0 }
 
 struct symbol {
 	const char *name;	/* as in the file, mangled; borrowed until the next call */
@@ -84,6 +85,8 @@ size_t symtab_count(const struct symtab *t);	/* functions; aliases count once */
 size_t symtab_bytes(const struct symtab *t);	/* memory */
 /* Symbols left out by a limit or because their entry is malformed. */
 size_t symtab_dropped(const struct symtab *t);
+/* 0; -E2BIG, -ETIME: a limit, or the deadline, has cost symbols. */
+int symtab_limited(const struct symtab *t);
 size_t symtab_files(const struct symtab *t);	/* descriptors it holds */
 /* The n-th function by address, 0 .. symtab_count - 1. Its name is "" if it can't be read. */
 void symtab_get(struct symtab *t, size_t n, struct symbol *ret);

@@ -27,7 +27,8 @@ static int open_path(void *ctx)
 
 static void answer(struct lines *l, const struct symtab *t, char *path, uint64_t vaddr)
 {
-	struct lines_file f = { .path = path, .open = open_path, .ctx = path };
+	struct debugfile_where where = { .path = path, .on_host = true, .process = -1 };
+	struct lines_file f = { .where = &where, .open = open_path, .ctx = path };
 	struct line_chain c = { 0 };
 	struct symbol sym = { 0 };
 	int r = lines_lookup(l, &f, vaddr, &c);
@@ -47,12 +48,13 @@ static int work(const struct elf *e, char *path)
 	cleanup(symtab_cleanup) struct symtab *t = NULL;
 	struct lines_options o = { .inlines = true, .max_bytes = UINT64_C(8) << 30,
 				   .max_ns = UINT64_C(600000000000) };
+	const struct debugfile_where where = { .path = path, .on_host = true, .process = -1 };
 	char line[64];
 	enum symbol_source source;
 	int r = lines_new(&o, &l);
 
 	if (!r)
-		r = sources_build(e, path, &t, &source);
+		r = sources_build(e, &where, &t, &source);
 	while (!r && fgets(line, sizeof(line), stdin))
 		answer(l, t, path, strtoull(line, NULL, 16));
 	return r;

@@ -3,9 +3,12 @@
 
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <zlib.h>
 
+#include "proc/pid.h"
 #include "symbol/debugfile.h"
 
 static char dir[64];	/* the test's */
@@ -219,6 +222,97 @@ START_TEST(another_machine)
 }
 END_TEST
 
+/* A process whose root is dir; its descriptor. 0: not allowed to. */
+static pid_t in_container(int *ret_dir)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		c = chroot(dir) || chdir("/") ? 'n' : 'y';
+		(void)!write(ready[1], &c, 1);
+		pause();
+		_exit(0);
+	}
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	*ret_dir = c == 'y' ? pid_open((uint32_t)pid, 0) : -1;
+	if (*ret_dir >= 0)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static int find_in(int process, struct made *m, bool on_host)
+{
+	struct elf *e cleanup(elf_cleanup) = made_open(m);
+	struct debugfile_where w = { .path = "/bin/prog", .on_host = on_host, .process = process };
+	struct debugfile d = { 0 };
+	int r = debugfile_find(e, &w, &d);
+
+	if (!r)
+		debugfile_close(&d);
+	elf_free(take(e));
+	free(m);
+	return r;
+}
+
+START_TEST(in_a_container)
+{
+	char outside[128], link[128];
+	int process;
+	pid_t pid = in_container(&process);
+
+	if (!pid)
+		return;
+	put_debug(debug_file("abcd", "f"), "usr/lib/debug/.build-id/61/626364.debug");
+	ck_assert_int_eq(find_in(process, stripped("abcd", NULL, 0), false), 0);
+	ck_assert_int_eq(find_in(-1, stripped("abcd", NULL, 0), false), -ENOENT);
+	ck_assert_int_eq(find_in(process, stripped("abce", NULL, 0), false), -ENOENT);
+	put_debug(debug_file("abce", "f"), "bin/.debug/prog.dbg");
+	ck_assert_int_eq(find_in(process, stripped("abce", "prog.dbg", 0), false), 0);
+	/* links lead to where they do for the process: never to the host's files */
+	put_debug(debug_file("abcf", "f"), "outside");
+	snprintf(outside, sizeof(outside), "%s", place("outside"));
+	snprintf(link, sizeof(link), "%s", place("usr/lib/debug/.build-id/61/626366.debug"));
+	ck_assert_int_eq(symlink(outside, link), 0);
+	ck_assert_int_eq(find_in(process, stripped("abcf", NULL, 0), false), -ENOENT);
+	unlink(link);
+	ck_assert_int_eq(symlink("/outside", link), 0);
+	ck_assert_int_eq(find_in(process, stripped("abcf", NULL, 0), false), 0);
+	unlink(link);
+	ck_assert_int_eq(mkfifo(link, 0644), 0);
+	ck_assert_int_eq(find_in(process, stripped("abcf", NULL, 0), false), -ENOENT);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ck_assert_int_eq(find_in(process, stripped("abcd", NULL, 0), false), -ENOENT);
+	close(process);
+}
+END_TEST
+
+/* A file whose CRC takes longer than there is time. */
+START_TEST(no_time)
+{
+	struct made *m cleanup(freep_cleanup) = debug_file(NULL, "f");
+	struct made *s cleanup(freep_cleanup) = stripped(NULL, "prog.dbg", crc_of(m));
+	struct elf *e cleanup(elf_cleanup) = made_open(s);
+	struct debugfile_where w = { .on_host = true, .process = -1, .deadline = 1 };
+	struct debugfile d;
+
+	made_write(m, place("bin/prog.dbg"));
+	w.path = place("bin/prog");
+	ck_assert_int_eq(debugfile_find(e, &w, &d), -ENOENT);
+	w.deadline = 0;
+	ck_assert_int_eq(debugfile_find(e, &w, &d), 0);
+	debugfile_close(&d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("debugfile");
@@ -236,6 +330,8 @@ int main(void)
 	tcase_add_test(t, hostile_links);
 	tcase_add_test(t, what_is_no_debug_file);
 	tcase_add_test(t, another_machine);
+	tcase_add_test(t, in_a_container);
+	tcase_add_test(t, no_time);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);

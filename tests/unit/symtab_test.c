@@ -169,6 +169,7 @@ START_TEST(what_counts)
 	t = built(i, NULL);
 	ck_assert_uint_eq(symtab_count(t), 2);
 	ck_assert_uint_eq(symtab_dropped(t), 1);
+	ck_assert_int_eq(symtab_limited(t), 0);
 	ck_name(t, TEXT + 0x47, "ifunc");
 	ck_name(t, TEXT + 0x60, "$xylophone");
 }
@@ -327,6 +328,7 @@ START_TEST(limits_are_counted)
 	struct symtab_limits no_strings = { 100, 4, 1 << 20 };
 	struct symtab_limits no_names = { 100, 1 << 20, 4 };
 	struct symtab_limits nothing = { 0 };
+	struct symtab_limits no_time = { 100, 1 << 20, 1 << 20, 1 };
 	struct image *i cleanup(freep_cleanup) = image_new();
 	struct symtab *t;
 
@@ -335,9 +337,11 @@ START_TEST(limits_are_counted)
 	sym(i, "cc", STT_FUNC, STB_GLOBAL, TEXT + 16, 8);
 	t = built(i, &few);
 	ck_assert(symtab_count(t) == 2 && symtab_dropped(t) == 1);
+	ck_assert_int_eq(symtab_limited(t), -E2BIG);
 	symtab_free(t);
 	t = built(i, &no_strings);	/* "" and the "aa" that was cut */
 	ck_assert_uint_eq(symtab_dropped(t), 2);
+	ck_assert_int_eq(symtab_limited(t), -E2BIG);
 	symtab_free(t);
 	t = built(i, &no_names);
 	ck_assert(symtab_count(t) == 1 && symtab_dropped(t) == 2);
@@ -345,6 +349,9 @@ START_TEST(limits_are_counted)
 	t = built(i, &nothing);
 	ck_assert(symtab_count(t) == 0 && symtab_dropped(t) == 3);
 	ck_name(t, TEXT, "");
+	symtab_free(t);
+	t = built(i, &no_time);
+	ck_assert(symtab_count(t) == 0 && symtab_limited(t) == -ETIME);
 	symtab_free(t);
 }
 END_TEST
