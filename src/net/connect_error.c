@@ -234,7 +234,7 @@ static bool member(struct text *t, struct connect_error *ce)
 			t->p++;
 			return string(t, ce->code, sizeof(ce->code));
 		}
-		if (!strcmp(key, "message")) {
+		if (!strcmp(key, "message") || !strcmp(key, "error")) {
 			t->p++;
 			return string(t, ce->message, sizeof(ce->message));
 		}

@@ -6,7 +6,8 @@
  *
  * Such an error is a JSON object (Connect protocol reference, "Unary-Response"): {"code": "...",
  * "message": "...", "details": [...]}. The two texts are taken from its top level, wherever they
- * stand; everything else is skipped, whatever its type and depth.
+ * stand; everything else is skipped, whatever its type and depth. profefe's are much the same,
+ * {"code": 400, "error": "..."}: "error" is another word for "message", and a code is text.
  * This is no JSON validator: it reads what is well-formed right and is never led out of bounds by
  * what is not.
  *

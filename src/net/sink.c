@@ -12,7 +12,8 @@
 		 "otlp+http (with TLS: +https, +grpcs), file:///DIR"
 
 static const struct protocol *const protocols[] = {
-	&protocol_pyroscope,
+	&protocol_pyroscope, &protocol_ingest, &protocol_profefe, &protocol_parca,
+	&protocol_otlp,	     &protocol_file,
 };
 
 static int no_memory(struct err *e)
