@@ -64,20 +64,30 @@ static void finish_transfers(struct delivery *d)
 	}
 }
 
-/* Whether it goes on, and what the lanes need to know. */
-static bool goes_on(struct delivery *d, bool *ret_draining, uint64_t *ret_until)
+static bool all_idle(struct delivery *d)
 {
 	bool idle = true;
 
+	for (size_t i = 0; i < d->n; i++)
+		idle &= lane_idle(d->lanes[i]);
+	return idle;
+}
+
+static void read_phase(struct delivery *d, bool *ret_draining, uint64_t *ret_until)
+{
 	pthread_mutex_lock(&d->lock);
 	*ret_draining = d->phase == DRAINING;
 	*ret_until = d->until_ns;
 	pthread_mutex_unlock(&d->lock);
-	if (!*ret_draining)
-		return true;
+}
+
+static uint64_t run_lanes(struct delivery *d, bool draining)
+{
+	uint64_t wait = UINT64_MAX;
+
 	for (size_t i = 0; i < d->n; i++)
-		idle &= lane_idle(d->lanes[i]);
-	return !idle && monotonic_ns() < *ret_until;
+		wait = MIN(wait, lane_run(d->lanes[i], d->multi, monotonic_ns(), draining));
+	return wait;
 }
 
 static void *work(void *arg)
@@ -87,16 +97,17 @@ static void *work(void *arg)
 	bool draining;
 	int running;
 
-	while (goes_on(d, &draining, &until)) {
-		now = monotonic_ns();
-		wait = draining ? until - MIN(now, until) : UINT64_MAX;
-		for (size_t i = 0; i < d->n; i++)
-			wait = MIN(wait, lane_run(d->lanes[i], d->multi, now, draining));
+	for (;;) {
+		read_phase(d, &draining, &until);
+		run_lanes(d, draining);
 		curl_multi_perform(d->multi, &running);
 		finish_transfers(d);
-		/* what has just ended may let the next one start */
-		for (size_t i = 0; i < d->n; i++)
-			wait = MIN(wait, lane_run(d->lanes[i], d->multi, monotonic_ns(), draining));
+		wait = run_lanes(d, draining);	/* what has just ended may let the next one start */
+		now = monotonic_ns();
+		if (draining && (now >= until || all_idle(d)))
+			break;
+		if (draining)
+			wait = MIN(wait, until - now);
 		curl_multi_poll(d->multi, NULL, 0, (int)MIN(wait / 1000000 + 1, 60000), NULL);
 	}
 	for (size_t i = 0; i < d->n; i++)

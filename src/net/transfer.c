@@ -168,6 +168,16 @@ static long http_version(const struct sink *s)
 	return s->tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
 }
 
+/* From 7.87 to 7.88.1 (Debian 12) libcurl sends no HTTP/2 on a connection that it uses again, when
+ * there was no TLS to agree on it; 8.0 does. There, each such request has a connection of its own. */
+static bool forgets_http2(const struct sink *s)
+{
+	const unsigned int version = curl_version_info(CURLVERSION_NOW)->version_num;
+
+	return s->protocol->transport == TRANSPORT_GRPC && !s->tls && version >= 0x075700 &&
+	       version < 0x080000;
+}
+
 static bool set_behaviour(struct transfer *t, const struct sink *s)
 {
 	const long total_ms = (long)(s->timeout_ns / 1000000);
@@ -181,6 +191,10 @@ static bool set_behaviour(struct transfer *t, const struct sink *s)
 	bad |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, total_ms);
 	bad |= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_HTTP_VERSION, http_version(s));
+	if (forgets_http2(s)) {
+		bad |= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
+		bad |= curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
+	}
 #if LIBCURL_VERSION_NUM >= 0x075500
 	bad |= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
