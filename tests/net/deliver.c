@@ -3,10 +3,12 @@
  *
  *	deliver [--spool DIR] [--spool-bytes N] [--queue-bytes N] [--age MS] [--concurrency N]
  *		[--window MS] [--windows N] [--series N] [--samples N] [--profile-bytes N]
- *		[--type NAME] [--label NAME=VALUE]... [--grace MS] URL...
+ *		[--type NAME] [--label NAME=VALUE]... [--linger MS] [--grace MS] URL...
  *
  * Each window of each series is a profile with --samples stacks whose samples/count add up to a number
  * that tells it from all others: 1000 * window + series + 1 on the first stack, 1 on the rest.
+ * The label "series" is "s" and the series' number in dots. After the last window it waits up to
+ * --linger until queues and spools are empty.
  * Prints a line of JSON for each sink after every window and at the end (with "final": true).
  */
 #include <getopt.h>
@@ -15,10 +17,12 @@
 
 #include "net/delivery.h"
 
+enum { PERIOD = 10000000 };
+
 static struct options {
 	struct delivery_options d;
 	struct labels labels;
-	uint64_t window_ms, windows, series, samples, grace_ms;
+	uint64_t window_ms, windows, series, samples, grace_ms, linger_ms;
 	const char *type;
 } o = { .window_ms = 0, .windows = 1, .series = 1, .samples = 1, .type = "cpu" };
 
@@ -82,7 +86,7 @@ static void fill(struct profile *p, uint64_t mark)
 		ids[1] = location(p, mapping, 1 + i % 100);
 		ids[0] = location(p, mapping, 101 + i);
 		must("sample", profile_sample(p, &(struct profile_stack){ ids, 3 }, &label, 1,
-					      (int64_t[]){ n, n * 10000000 }, NULL));
+					      (int64_t[]){ n, strcmp(o.type, "cpu") ? n : n * PERIOD }, NULL));
 	}
 }
 
@@ -96,7 +100,7 @@ static struct profile *make_profile(uint64_t window, uint64_t series)
 	must("type", profile_sample_type(p, o.type, unit));
 	must("type", profile_set_period_type(p, o.type, unit));
 	p->default_sample_type = text(p, o.type);
-	p->period = 10000000;
+	p->period = PERIOD;
 	p->duration_nanos = 1000000000;
 	p->time_nanos = (int64_t)clock_ns(CLOCK_REALTIME);
 	fill(p, 1000 * window + series + 1);
@@ -152,6 +156,7 @@ static void parse(int argc, char **argv)
 			{ "age", &o.d.spool_age_ns, 1000000 },	{ "window", &o.window_ms, 1 },
 			{ "windows", &o.windows, 1 },		{ "series", &o.series, 1 },
 			{ "samples", &o.samples, 1 },		{ "grace", &o.grace_ms, 1 },
+			{ "linger", &o.linger_ms, 1 },
 			{ "profile-bytes", &o.d.profile_bytes, 1 } };
 	static struct sink_options sinks[16];
 	int i = 1;
@@ -182,10 +187,30 @@ static void put_window(struct delivery *d, uint64_t window)
 		cleanup(profile_cleanup) struct profile *p = make_profile(window, s);
 		char number[32];
 
-		snprintf(number, sizeof(number), "%" PRIu64, s);
+		snprintf(number, sizeof(number), "s.%" PRIu64 ".", s);
 		must("label", labels_set(&o.labels, "series", number));
 		must("put", delivery_put(d, &o.labels, p));
 	}
+}
+
+static bool is_empty(struct delivery *d)
+{
+	struct sink_stats s;
+	bool empty = true;
+
+	for (size_t i = 0; i < delivery_sinks(d); i++) {
+		delivery_stats(d, i, &s);
+		empty &= !s.queued && !s.spooled;
+	}
+	return empty;
+}
+
+static void linger(struct delivery *d)
+{
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + o.linger_ms * 1000000;
+
+	while (!is_empty(d) && clock_ns(CLOCK_MONOTONIC) < until)
+		usleep(20000);
 }
 
 int main(int argc, char **argv)
@@ -204,6 +229,7 @@ int main(int argc, char **argv)
 			usleep((useconds_t)(o.window_ms * 1000));
 		print_stats(d, false);
 	}
+	linger(d);
 	delivery_finish(d, clock_ns(CLOCK_MONOTONIC) + o.grace_ms * 1000000);
 	print_stats(d, true);
 	delivery_free(d);
