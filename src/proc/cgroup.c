@@ -1,7 +1,7 @@
 /* cgroup.c - see cgroup.h.
  *
- * Top to bottom: mounts to hierarchies, names to container ids, one bounded walk, and the four
- * questions asked of them.
+ * Top to bottom: mounts to hierarchies, one bounded walk, and the questions asked of them. What the
+ * paths mean is cgroup_path.c's.
  */
 #include "proc/cgroup.h"
 #include "proc/host.h"
@@ -264,132 +264,6 @@ const struct cgroup_hierarchy *cgroups_default(const struct cgroups *cg)
 	return cg->n ? &cg->v[0] : NULL;
 }
 
-/* ---- the names of containers ---- */
-
-static bool is_hex(const char *s, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (!isdigit((unsigned char)s[i]) && (s[i] < 'a' || s[i] > 'f'))
-			return false;
-	return true;
-}
-
-static bool ends_with(const char *s, size_t len, const char *end)
-{
-	size_t n = strlen(end);
-
-	return len >= n && !memcmp(s + len - n, end, n);
-}
-
-/* Copies a name, with systemd's \xHH (systemd.unit(5)) undone. -ENOENT for characters that no
- * engine allows: it is something else then. */
-static int copy_name(const char *s, size_t len, char ret[static CGROUP_CONTAINER_MAX])
-{
-	char out[CGROUP_CONTAINER_MAX], hex[3] = "";
-	size_t i, n = 0;
-	char c;
-
-	for (i = 0; i < len && n < sizeof(out) - 1; i++) {
-		c = s[i];
-		if (c == '\\' && len - i >= 4 && s[i + 1] == 'x' && is_hex(s + i + 2, 2)) {
-			memcpy(hex, s + i + 2, 2);
-			c = (char)strtol(hex, NULL, 16);
-			i += 3;
-		}
-		if (!isalnum((unsigned char)c) && c != '_' && c != '.' && c != '-')
-			return -ENOENT;
-		out[n++] = c;
-	}
-	if (!n || i < len)
-		return -ENOENT;
-	memcpy(ret, out, n);
-	ret[n] = '\0';
-	return 0;
-}
-
-/* "<id>", "docker-<id>", "cri-containerd-<id>", "kubepods-...slice:cri-containerd:<id>", each with
- * or without ".scope". The monitor beside a container ("libpod-conmon-<id>") is not in it. */
-static bool runtime_id(const char *s, size_t len, char ret[static CGROUP_CONTAINER_MAX])
-{
-	static const char monitor[] = "conmon-";
-	const char *id;
-
-	if (ends_with(s, len, ".scope"))
-		len -= strlen(".scope");
-	if (len < ID_DIGITS || !is_hex(s + len - ID_DIGITS, ID_DIGITS))
-		return false;
-	id = s + len - ID_DIGITS;
-	if (id > s && id[-1] != '-' && id[-1] != ':')
-		return false;
-	if (ends_with(s, (size_t)(id - s), monitor))
-		return false;
-	memcpy(ret, id, ID_DIGITS);
-	ret[ID_DIGITS] = '\0';
-	return true;
-}
-
-/* ECS on Fargate: 32 hex digits, a dash, decimal digits. */
-static bool fargate_id(const char *s, size_t len, char ret[static CGROUP_CONTAINER_MAX])
-{
-	enum { HEX = 32, MAX_DIGITS = 20 };
-	size_t i;
-
-	if (len < HEX + 2 || len > HEX + 1 + MAX_DIGITS || !is_hex(s, HEX) || s[HEX] != '-')
-		return false;
-	for (i = HEX + 1; i < len; i++)
-		if (!isdigit((unsigned char)s[i]))
-			return false;
-	memcpy(ret, s, len);
-	ret[len] = '\0';
-	return true;
-}
-
-static bool is_word(const char *s, size_t len, const char *word)
-{
-	return len == strlen(word) && !memcmp(s, word, len);
-}
-
-/* What one component of a path says; parent is the one before it. */
-static int component_container(const char *parent, size_t parent_len, const char *s, size_t len,
-			       char ret[static CGROUP_CONTAINER_MAX])
-{
-	static const char payload[] = "lxc.payload.", machine[] = "machine-", scope[] = ".scope";
-	size_t n = strlen(payload);
-
-	if (runtime_id(s, len, ret) || fargate_id(s, len, ret))
-		return 0;
-	if (len > n && !memcmp(s, payload, n))
-		return copy_name(s + n, len - n, ret);
-	/* before LXC 4 */
-	if (is_word(parent, parent_len, "lxc") || is_word(parent, parent_len, "lxc.payload"))
-		return copy_name(s, len, ret);
-	n = strlen(machine);
-	if (len > n + strlen(scope) && !memcmp(s, machine, n) && ends_with(s, len, scope))
-		return copy_name(s + n, len - n - strlen(scope), ret);
-	return -ENOENT;
-}
-
-/* From the innermost component outwards: a container in a container (kind) is the inner one. */
-int cgroup_container_id(const char *path, char ret[static CGROUP_CONTAINER_MAX])
-{
-	const char *end = path + strlen(path), *s, *parent, *parent_end;
-
-	for (; end > path; end = s > path ? s - 1 : path) {
-		s = end;
-		while (s > path && s[-1] != '/')
-			s--;
-		parent_end = parent = s > path ? s - 1 : s;
-		while (parent > path && parent[-1] != '/')
-			parent--;
-		if (!component_container(parent, (size_t)(parent_end - parent), s,
-					 (size_t)(end - s), ret))
-			return 0;
-	}
-	return -ENOENT;
-}
-
 /* ---- the walk ---- */
 
 enum step { STEP_INTO, STEP_OVER, STEP_END };
@@ -490,6 +364,41 @@ static int walk_hierarchy(const struct cgroups *cg, const struct cgroup_hierarch
 		return fd;
 	walk_dir(w, fd);
 	return 0;
+}
+
+struct each {
+	int (*fn)(void *ctx, uint64_t id, const char *path);
+	void *ctx;
+	int r;
+};
+
+static enum step call_each(struct walk *w, const char *name, uint64_t id)
+{
+	struct each *each = w->arg;
+
+	(void)name;
+	each->r = each->fn(each->ctx, id, w->path);
+	return each->r ? STEP_END : STEP_INTO;
+}
+
+int cgroup_each(const struct cgroups *cg, const struct cgroup_hierarchy *h,
+		int (*fn)(void *ctx, uint64_t id, const char *path), void *ctx, bool *ret_cut)
+{
+	struct each each = { fn, ctx, 0 };
+	struct walk w = { .visit = call_each, .arg = &each };
+	struct stat st;
+	int fd = open_mount(cg, h);
+
+	if (fd < 0)
+		return fd;
+	each.r = fstat(fd, &st) ? -errno : fn(ctx, st.st_ino, "/");
+	if (each.r)
+		close(fd);
+	else
+		walk_dir(&w, fd);
+	if (ret_cut)
+		*ret_cut = w.cut;
+	return each.r;
 }
 
 /* ---- id to path ---- */
@@ -700,7 +609,7 @@ static bool is_wanted(const struct search *s, const char *parent_path, const cha
 	if (!strcmp(component, s->name))
 		return true;
 	parent = parent ? parent + 1 : parent_path;
-	if (component_container(parent, strlen(parent), component, strlen(component), id))
+	if (cgroup_component_container(parent, strlen(parent), component, strlen(component), id))
 		return false;
 	return s->is_id ? !strncmp(id, s->name, strlen(s->name)) : !strcmp(id, s->name);
 }
@@ -749,7 +658,8 @@ int cgroup_find_container(const struct cgroups *cg, const char *name, struct cgr
 
 	if (!len || strchr(name, '/') || name[0] == '.')
 		return err_set(e, -EINVAL, "'%.100s' is not a container's id or name", name);
-	s.is_id = len >= ID_MIN_PREFIX && len <= ID_DIGITS && is_hex(name, len);
+	s.is_id = len >= ID_MIN_PREFIX && len <= ID_DIGITS &&
+		  strspn(name, "0123456789abcdef") == len;
 	for (i = 0; i < cg->n && !s.found; i++) {
 		struct walk w = { .visit = has_container, .arg = &s };
 

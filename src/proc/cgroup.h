@@ -23,11 +23,10 @@
 #ifndef WICK_CGROUP_H
 #define WICK_CGROUP_H
 
-#include "base/base.h"
+#include "proc/cgroup_path.h"
 
 enum {
 	CGROUP_PATH_MAX = 4096,
-	CGROUP_CONTAINER_MAX = 256,	/* of a container's id or name, NUL included */
 	CGROUP_MAX_DEPTH = 32,		/* of a walk; deeper ones aren't seen */
 	CGROUP_MAX_DIRS = 100000,	/* of a walk over one hierarchy */
 	CGROUP_V2 = -1,			/* in place of a subsystem's index */
@@ -87,9 +86,11 @@ int must_check cgroup_find_container(const struct cgroups *cg, const char *name,
 int must_check cgroup_path_by_id(const struct cgroups *cg, const struct cgroup_hierarchy *h,
 				 uint64_t id, char *ret, size_t size);
 
-/* The innermost container that a cgroup's path says it belongs to, by the forms of Docker,
- * containerd, CRI-O, Podman, Kubernetes, ECS, LXC and systemd-nspawn. 0 with 64 hex digits or a
- * name of letters, digits and "_.-" (systemd's \x2d undone); -ENOENT: no container. */
-int must_check cgroup_container_id(const char *path, char ret[static CGROUP_CONTAINER_MAX]);
+/* Calls fn for each cgroup of h, from the root ("/") downwards, until it returns something else than 0;
+ * path is borrowed for the call. 0, fn's result, or -errno of opening the mount. *ret_cut (may be
+ * NULL): a limit was met, not all were seen. Cost: about 10 us a cgroup. */
+int must_check cgroup_each(const struct cgroups *cg, const struct cgroup_hierarchy *h,
+			   int (*fn)(void *ctx, uint64_t id, const char *path), void *ctx,
+			   bool *ret_cut);
 
 #endif

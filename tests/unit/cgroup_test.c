@@ -1,5 +1,5 @@
-/* cgroup_test.c - container ids in paths as each engine writes them; hierarchies and containers in
- * made-up trees; and the real file system where there is one. */
+/* cgroup_test.c - hierarchies and containers in made-up trees; and the real file system where there is
+ * one. */
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -156,83 +156,6 @@ START_TEST(odd_mounts)
 }
 END_TEST
 
-/* ---- container ids ---- */
-
-START_TEST(ids_in_paths)
-{
-	static const struct {
-		const char *path, *want;
-	} cases[] = {
-		{ "/docker/" ID_A, ID_A },
-		{ "/system.slice/docker-" ID_A ".scope", ID_A },
-		{ "/system.slice/docker-" ID_A ".scope/init.scope", ID_A },
-		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/"
-		  "cri-containerd-" ID_A ".scope",
-		  ID_A },
-		{ "/kubepods/burstable/pod5d-7/" ID_A, ID_A },
-		{ "/kubepods.slice/x.slice/crio-" ID_A ".scope", ID_A },
-		{ "/kubepods.slice/x.slice/crio-" ID_A, ID_A },
-		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID_A,
-		  ID_A },
-		{ "/machine.slice/libpod-" ID_A ".scope/container", ID_A },
-		{ "/libpod_parent/libpod-" ID_A, ID_A },
-		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID_A ".scope",
-		  ID_A },
-		/* kind: a node that is a container, with containers in it */
-		{ "/docker/" ID_B "/kubelet/kubepods/pod1/" ID_A, ID_A },
-		{ "/docker/" ID_B "/system.slice/kubelet.service", ID_B },
-		{ "/ecs/0123456789abcdef0123456789abcdef/"
-		  "0123456789abcdef0123456789abcdef-2531612879",
-		  "0123456789abcdef0123456789abcdef-2531612879" },
-		{ "/lxc.payload.web-1", "web-1" },
-		{ "/lxc.payload.web/system.slice/x.service", "web" },
-		{ "/lxc/web", "web" },
-		{ "/lxc.payload/web/x", "web" },
-		{ "/machine.slice/machine-deb\\x2dian.scope/payload", "deb-ian" },
-		{ ID_A, ID_A },
-		{ "/x/" ID_A "/", ID_A },
-	};
-	static const char *const none[] = {
-		"",
-		"/",
-		"//",
-		"/system.slice/nginx.service",
-		"/user.slice",
-		"/docker",
-		"/libpod_parent/libpod-conmon-" ID_A ".scope",
-		"/machine.slice/crio-conmon-" ID_A ".scope",
-		"/system.slice/" ID_A ".service", /* podman's health check timer */
-		"/docker/" ID_A "0",
-		"/x" ID_A,
-		"/docker/3F2A"
-		"9c0d1e4b5a69788796a5b4c3d2e1f00f1e2d3c4b"
-		"5a69788796a5b4c3d2e1",
-		"/lxc.payload.",
-		"/lxc.monitor.web",
-		"/lxc.payload.a b",
-		"/machine.slice/machine-.scope",
-		"/machine.slice/machine-a\\x00b.scope",
-		"/machine.slice/machine-a\\x2fb.scope",
-		"/lxc.payload.\x1b[31m",
-		"/ecs/x/0123456789abcdef0123456789abcdef-",
-		"/ecs/x/0123456789abcdef0123456789abcdef-1x",
-	};
-	char id[CGROUP_CONTAINER_MAX], path[1024];
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		ck_assert_msg(!cgroup_container_id(cases[i].path, id), "%s", cases[i].path);
-		ck_assert_str_eq(id, cases[i].want);
-	}
-	strcpy(id, "untouched");
-	for (i = 0; i < ARRAY_SIZE(none); i++)
-		ck_assert_msg(cgroup_container_id(none[i], id) == -ENOENT, "%s: %s", none[i], id);
-	snprintf(path, sizeof(path), "/lxc.payload.%0300d", 1); /* longer than a file name can be */
-	ck_assert_int_eq(cgroup_container_id(path, id), -ENOENT);
-	ck_assert_str_eq(id, "untouched");
-}
-END_TEST
-
 /* ---- search ---- */
 
 static uint64_t inode_of(const char *path)
@@ -362,6 +285,44 @@ START_TEST(path_by_id)
 }
 END_TEST
 
+struct seen {
+	uint64_t ids;	/* sum */
+	size_t n, stop_at;
+	char paths[256];
+};
+
+static int see(void *ctx, uint64_t id, const char *path)
+{
+	struct seen *s = ctx;
+
+	s->ids += id;
+	s->n++;
+	strcat(strcat(s->paths, path), " ");
+	return s->n == s->stop_at ? -ECANCELED : 0;
+}
+
+START_TEST(visits_each)
+{
+	struct seen s = { 0 };
+	bool cut = true;
+
+	make_dir("/cg/a/b");
+	make_dir("/cg/c");
+	machine(v2_only);
+	ck_assert_int_eq(cgroup_each(cg, cgroups_default(cg), see, &s, &cut), 0);
+	ck_assert_uint_eq(s.n, 4);
+	ck_assert(!cut);
+	ck_assert_uint_eq(s.ids, inode_of("/cg") + inode_of("/cg/a") + inode_of("/cg/a/b") +
+				     inode_of("/cg/c"));
+	ck_assert_msg(!strncmp(s.paths, "/ ", 2) && strstr(s.paths, " /a /a/b "), "%s", s.paths);
+	for (size_t stop = 1; stop <= 4; stop++) {
+		s = (struct seen){ .stop_at = stop };
+		ck_assert_int_eq(cgroup_each(cg, cgroups_default(cg), see, &s, NULL), -ECANCELED);
+		ck_assert_uint_eq(s.n, stop);
+	}
+}
+END_TEST
+
 START_TEST(only_cgroups_are_resolved)
 {
 	char long_path[PATH_MAX + 10];
@@ -427,7 +388,7 @@ int main(void)
 	tcase_add_test(t, v2_with_memory_wins);
 	tcase_add_test(t, v1_preferences);
 	tcase_add_test(t, odd_mounts);
-	tcase_add_test(t, ids_in_paths);
+	tcase_add_test(t, visits_each);
 	tcase_add_test(t, finds_containers);
 	tcase_add_test(t, says_why_not);
 	tcase_add_test(t, one_hierarchy_answers);
