@@ -87,6 +87,22 @@ struct {
 	__type(value, struct wk_target);
 } targets SEC(".maps");
 
+/* Verdicts of userspace, by cgroup id and by process; the values say nothing. One entry each where
+ * wk_config.skip is off. Not LRU: whoever decides also forgets. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, u8);
+} skipped_cgroups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct wk_process_key);
+	__type(value, u8);
+} skipped_processes SEC(".maps");
+
 enum { PROG_WALK, PROG_STORE, PROG_CAPTURE, PROG_MAX };
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

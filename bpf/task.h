@@ -78,4 +78,23 @@ static __always_inline bool is_target(u32 id)
 	return t && !t->after_exec;
 }
 
+/* Whether userspace has turned the current task down (struct wk_process_key). */
+static __always_inline bool is_skipped(const struct wk_sample *s)
+{
+	struct wk_process_key key = {
+		.start_time = s->start_time,
+		.exec_id = s->exec_id,
+		.cgroup_id = s->cgroup_id,
+		.global_pid = s->global_pid,
+		.uid = s->uid,
+	};
+
+	if (bpf_map_lookup_elem(&skipped_cgroups, &key.cgroup_id))
+		return true;
+	/* not the bytes of task->comm: behind its end are those of longer names before */
+	if (bpf_get_current_comm(key.comm, sizeof(key.comm)))
+		return false;
+	return bpf_map_lookup_elem(&skipped_processes, &key);
+}
+
 #endif

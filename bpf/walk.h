@@ -151,17 +151,23 @@ static __always_inline void announce(struct walk *w, u64 vma, struct file *file)
 	}
 }
 
-/* What is known of the file behind a VMA; false if the file table is full. */
-static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, struct wk_file *ret)
+static __always_inline void file_key(struct file *file, struct wk_file_key *key)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct wk_file_key *key = &w->event.key;
-	struct wk_file *known;
 
 	key->ino = BPF_CORE_READ(inode, i_ino);
 	key->generation = BPF_CORE_READ(inode, i_generation);
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	key->mtime_ns = inode_mtime(inode);
+}
+
+/* What is known of the file behind a VMA; false if the file table is full. */
+static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, struct wk_file *ret)
+{
+	struct wk_file_key *key = &w->event.key;
+	struct wk_file *known;
+
+	file_key(file, key);
 	known = bpf_map_lookup_elem(&files, key);
 	if (known) {
 		*ret = *known;

@@ -97,7 +97,11 @@ static __always_inline bool fill_identity(struct walk *w, struct task_struct *t)
 	s->cgroup_id = cgroup_id(cgroup);
 	s->tid = cfg.keep_tid ? tid : 0;
 	s->pad = 0;
+	s->exe = WK_FILE_NONE;	/* wick_walk looks it up: the kernel's threads have none */
+	s->uid = cfg.keep_exe ? (u32)bpf_get_current_uid_gid() : 0;
 	BPF_CORE_READ_INTO(&s->comm, t, comm);
+	if (cfg.skip && is_skipped(s))
+		return false;
 	if ((cfg.by_pid || cfg.by_tid) &&
 	    !(cfg.by_pid && is_target(s->pid)) && !(cfg.by_tid && is_target(tid)))
 		return false;
@@ -324,6 +328,38 @@ __noinline u32 walk_frame(void)
 	return wk_fp_step(&w->regs);
 }
 
+static __always_inline u32 known_file(struct file *file)
+{
+	struct wk_file_key key = {};
+	const struct wk_file *known;
+
+	file_key(file, &key);
+	known = bpf_map_lookup_elem(&files, &key);
+	return known ? known->id : WK_FILE_NONE;
+}
+
+/* The id of the current process's executable. When it is new it is met by its code, as any file is, and
+ * announced. Global, so verified once. */
+__noinline u32 exe_file(void)
+{
+	struct walk *w = this_walk();
+	struct mm_struct *mm;
+	struct file *file;
+	u32 id;
+
+	if (!w || !w->mm)
+		return WK_FILE_NONE;
+	mm = (void *)w->mm;
+	file = BPF_CORE_READ(mm, exe_file);
+	if (!file)
+		return WK_FILE_NONE;
+	id = known_file(file);
+	if (id)
+		return id;
+	vma_learn(BPF_CORE_READ(mm, start_code));
+	return known_file(file);
+}
+
 SEC("perf_event")
 int wick_walk(void *ctx)
 {
@@ -334,6 +370,8 @@ int wick_walk(void *ctx)
 		count(WK_LOST_INTERNAL);
 		return 0;
 	}
+	if (cfg.keep_exe && !w->calls)
+		w->sample.exe = exe_file();
 	for (u32 i = 0; i < WALK_STEP && !r; i++)
 		r = walk_frame();
 	if (!r && ++w->calls >= WALK_CALLS)
@@ -424,5 +462,30 @@ int wick_exit(u64 *args)
 		bpf_map_delete_elem(&targets, &tid);
 	else if (!BPF_CORE_READ(t, signal, live.counter))	/* its last thread */
 		bpf_map_delete_elem(&targets, &pid);
+	return 0;
+}
+
+/* A cgroup has been made; of all hierarchies only the one that samples go by is of interest. args: cgroup,
+ * path from the hierarchy's root (include/trace/events/cgroup.h). */
+SEC("raw_tp/cgroup_mkdir")
+int wick_cgroup(u64 *args)
+{
+	struct cgroup *made = (void *)args[0];
+	struct cgroup *mine = task_cgroup((struct task_struct *)bpf_get_current_task());
+	struct wk_cgroup_event *e;
+	long n;
+
+	if (BPF_CORE_READ(made, root) != BPF_CORE_READ(mine, root))
+		return 0;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		count(WK_NOTE_CGROUP_UNSEEN);
+		return 0;
+	}
+	n = bpf_probe_read_kernel_str(e->path, sizeof(e->path), (void *)args[1]);
+	e->type = WK_EVENT_CGROUP;
+	e->path_len = n > 0 ? n : 0;
+	e->id = cgroup_id(made);
+	bpf_ringbuf_submit(e, 0);
 	return 0;
 }

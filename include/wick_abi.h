@@ -58,7 +58,8 @@
 	X(WK_NOTE_TREE_MISS, "vma_retry", "mapping look-up repeated")                              \
 	X(WK_NOTE_CAPTURED, "captured", "stack copied until its unwind rows are there")            \
 	X(WK_NOTE_CAPTURE_FULL, "capture_full", "no room to copy a stack, frame pointers used")    \
-	X(WK_NOTE_TARGETS_FULL, "targets_full", "fork not followed, too many selected processes")
+	X(WK_NOTE_TARGETS_FULL, "targets_full", "fork not followed, too many selected processes")      \
+	X(WK_NOTE_CGROUP_UNSEEN, "cgroup_unseen", "new cgroup not announced, event ring full")
 
 enum wk_outcome {
 #define WK_ENUM(constant, label, text) constant,
@@ -161,6 +162,8 @@ struct wk_sample {		/* SAMPLE */
 	__u32 user_stack;	/* index in words[] of a STACK entry, WK_NO_STACK for none */
 	__u32 kernel_stack;
 	char comm[WK_COMM_LEN];	/* of the thread */
+	__u32 exe;		/* wk_config.keep_exe: id of the executable's file, else 0 */
+	__u32 uid;		/* wk_config.keep_exe: real user id in the initial namespace, else 0 */
 };
 #define WK_NO_STACK 0xffffffffU
 #define WK_SAMPLE_KEY_OFF  WK_OFFSET(wk_sample, start_time)
@@ -195,6 +198,7 @@ struct wk_file_key {		/* one version of one file: a rewrite in place changes the
 enum wk_event_type {
 	WK_EVENT_FILE = 1,	/* struct wk_file_event */
 	WK_EVENT_PRESSURE = 2,	/* the type alone: a region of the active half is half full, drain now */
+	WK_EVENT_CGROUP = 3,	/* struct wk_cgroup_event */
 };
 
 /* A file was met. Userspace opens it now: through the mapping of the process that was running, else
@@ -210,6 +214,15 @@ struct wk_file_event {
 	__u32 path_len;		/* bytes used in path */
 	__u32 pad;
 	char path[WK_PATH_BYTES];/* names from the file up to its file system's root, each with a NUL */
+};
+
+/* A cgroup was made, in the hierarchy that samples go by. Announced so that what a short-lived container
+ * is called is known when it has gone. */
+struct wk_cgroup_event {
+	__u32 type;
+	__u32 path_len;		/* bytes used in path, its NUL included; a longer path is cut */
+	__u64 id;		/* as in wk_sample */
+	char path[WK_PATH_BYTES];/* from the hierarchy's root, "/docker/3f2a..." */
 };
 
 /* ---- copied stacks --------------------------------------------------------------------------
@@ -258,6 +271,14 @@ struct wk_target {
 	__u32 after_exec;	/* counts only once it has executed a program (-- COMMAND) */
 };
 
+/* Verdicts of userspace: nothing of this cgroup (itself, not those below it), or of a process under one
+ * of its threads' names, is sampled. Such ticks are WK_UNSELECTED, before a stack is walked. */
+struct wk_process_key {
+	__u64 start_time, exec_id, cgroup_id;	/* these as in wk_sample */
+	__u32 global_pid, uid;
+	char comm[WK_COMM_LEN];			/* padded with NULs */
+};
+
 /* ---- configuration: read-only data, fixed before load, so that the verifier prunes ---------- */
 
 struct wk_range {
@@ -278,23 +299,26 @@ struct wk_config {
 	__u8 keep_idle;
 	__u8 capture;		/* somebody compiles rows and reads the capture ring */
 	__u8 ground_truth;	/* tests: every stack is copied, then walked, and both are sent */
-	__u8 pad[2];
+	__u8 keep_exe;		/* samples name their executable and user */
+	__u8 skip;		/* look verdicts up */
 	__u32 thread_size;	/* kernel stack bytes, where bpf_task_pt_regs is missing */
 	__u32 page_shift;	/* log2 of the page size */
 	__u32 pad2;
 };
 
 WK_ASSERT(sizeof(struct wk_entry) == 8, "an entry's head is one word");
-WK_ASSERT(sizeof(struct wk_sample) == 88, "samples are whole words");
+WK_ASSERT(sizeof(struct wk_sample) == 96, "samples are whole words");
 WK_ASSERT(WK_OFFSET(wk_sample, start_time) == 24, "the key starts here");
 WK_ASSERT(WK_OFFSET(wk_sample, comm) == 72, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_cgroup_event) == 16 + WK_PATH_BYTES, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_process_key) == 48, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_slot) == 16, "four slots to a cache line");
 WK_ASSERT(WK_OFFSET(wk_region, slots) == 64, "slots start on a cache line");
 WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
-WK_ASSERT(WK_OFFSET(wk_capture, kernel) == 88 + 160 + 32, "no hidden padding");
+WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 32, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_capture, stack) % 8 == 0, "the copied stack is aligned");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_config) == 96, "no hidden padding");

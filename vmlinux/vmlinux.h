@@ -91,9 +91,11 @@ struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
 
+struct cgroup_root;
 struct cgroup {
 	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
 };
 
 struct css_set {
@@ -185,6 +187,8 @@ struct maple_arange_64 {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
+	unsigned long start_code;
+	struct file *exe_file;
 	mm_context_t context;
 };
 

@@ -89,6 +89,13 @@ static int on_file(void *ctx, const struct wk_file_event *event)
 	return r ? r : unwinder_file(rec->unwinder, event->id);
 }
 
+static int on_cgroup(void *ctx, const struct wk_cgroup_event *event)
+{
+	struct recorder *rec = ctx;
+
+	return rec->cgroup ? rec->cgroup(rec->tap_ctx, event) : 0;
+}
+
 static int on_capture(void *ctx, const struct wk_capture *c, size_t size)
 {
 	struct recorder *rec = ctx;
@@ -149,6 +156,8 @@ static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *
 		unwinder_used(rec->unwinder, user[i], sample->count);
 		touch(rec, user[i]);
 	}
+	if (sample->exe)
+		files_touch(rec->files, sample->exe);
 	if (rec->tap)
 		r = rec->tap(rec->tap_ctx, sample, user, nuser, kernel, nkernel);
 	return r ? r : samples_add(&rec->samples, sample, user, nuser, kernel, nkernel);
@@ -157,7 +166,8 @@ static int on_sample(void *ctx, const struct wk_sample *sample, const uint64_t *
 static struct sampler_handler handler(struct recorder *rec)
 {
 	return (struct sampler_handler){
-		.ctx = rec, .file = on_file, .capture = on_capture, .sample = on_sample,
+		.ctx = rec, .file = on_file, .cgroup = on_cgroup, .capture = on_capture,
+		.sample = on_sample,
 	};
 }
 

@@ -34,7 +34,9 @@ struct recorder {
 	uint64_t counters[WK_OUTCOME_MAX];	/* as of the last drain */
 	uint64_t ticks_due;
 	uint32_t cpus;			/* sampled at the start */
-	recorder_tap *tap;		/* set these two after recorder_new, or leave them zero */
+	/* set these three after recorder_new, or leave them zero */
+	recorder_tap *tap;
+	int (*cgroup)(void *tap_ctx, const struct wk_cgroup_event *e);	/* as sampler_handler's */
 	void *tap_ctx;
 	uint64_t drain_ns;		/* between drains; RECORDER_DRAIN_NS unless changed */
 	/* private */

@@ -36,6 +36,8 @@ int samples_add(struct samples *s, const struct wk_sample *sample, const uint64_
 		.pid = sample->pid,
 		.tid = sample->tid,
 		.global_pid = sample->global_pid,
+		.exe = sample->exe,
+		.uid = sample->uid,
 	};
 	uint32_t n;
 	bool added;

@@ -18,6 +18,7 @@
 struct samples_key {		/* what tells entries apart */
 	uint64_t start_time, exec_id, cgroup_id;
 	uint32_t pid, tid, global_pid, stack;
+	uint32_t exe, uid;		/* of sampler_options.keep_exe, else 0 */
 	char comm[WK_COMM_LEN];
 };
 

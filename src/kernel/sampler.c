@@ -48,7 +48,7 @@ struct sampler {
 	struct cpu *cpus;
 	uint64_t sampled_ns;	/* of events of this frequency that are closed */
 	uint64_t due;		/* ticks of earlier frequencies */
-	struct bpf_link *links[3];	/* fork, exec, exit: only with targets */
+	struct bpf_link *links[4];	/* tracepoints, as optional_program() lists them */
 	struct tables tables;
 	const struct sampler_handler *handler;	/* during sampler_events */
 	bool pressure, started;
@@ -134,6 +134,8 @@ static int fill_config(struct sampler *s, struct err *e)
 	cfg->keep_idle = s->o.keep_idle;
 	cfg->capture = !s->o.no_rows;
 	cfg->ground_truth = s->o.ground_truth;
+	cfg->keep_exe = s->o.keep_exe;
+	cfg->skip = s->o.skip;
 	cfg->thread_size = 16384;	/* x86-64 and arm64 with pages of 4 or 16 KiB */
 #ifdef __aarch64__
 	/* Arm ARM D8.3.6: a pointer's signature fills its bits from the top of the address space up to
@@ -162,6 +164,11 @@ static int size_maps(struct sampler *s)
 		r = bpf_map__set_max_entries(s->skel->maps.tables, s->o.max_files + WK_FILE_FIRST);
 	if (!r && !s->o.by_pid && !s->o.by_tid)
 		r = bpf_map__set_max_entries(s->skel->maps.targets, 1);
+	if (!r && s->o.skip)
+		r = bpf_map__set_max_entries(s->skel->maps.skipped_cgroups, SAMPLER_SKIP_CGROUPS);
+	if (!r && s->o.skip)
+		r = bpf_map__set_max_entries(s->skel->maps.skipped_processes,
+					     SAMPLER_SKIP_PROCESSES);
 	return r;
 }
 
@@ -230,6 +237,9 @@ static int on_event(void *ctx, void *data, size_t size)
 		s->pressure = true;
 	else if (type == WK_EVENT_FILE && size >= sizeof(struct wk_file_event))
 		return s->handler->file(s->handler->ctx, data);
+	else if (type == WK_EVENT_CGROUP && size >= sizeof(struct wk_cgroup_event) &&
+		 s->handler->cgroup)
+		return s->handler->cgroup(s->handler->ctx, data);
 	return 0;
 }
 
@@ -265,17 +275,25 @@ static bool has_targets(const struct sampler *s)
 	return s->o.by_pid || s->o.by_tid;
 }
 
-/* The programs that keep the target map true. */
-static struct bpf_program *target_program(const struct sampler *s, size_t i)
+/* The programs behind links[i], on tracepoints: those that keep the target map true, and the one that
+ * announces cgroups; and whether the options ask for them. */
+static struct bpf_program *optional_program(const struct sampler *s, size_t i, bool *ret_wanted)
 {
-	return i == 0 ? s->skel->progs.wick_fork : i == 1 ? s->skel->progs.wick_exec :
-							     s->skel->progs.wick_exit;
+	struct bpf_program *const programs[ARRAY_SIZE(s->links)] = {
+		s->skel->progs.wick_fork, s->skel->progs.wick_exec, s->skel->progs.wick_exit,
+		s->skel->progs.wick_cgroup,
+	};
+
+	*ret_wanted = i < 3 ? has_targets(s) : s->o.announce_cgroups;
+	return programs[i];
 }
 
 static int load(struct sampler *s, struct err *e)
 {
 	const char *level = getenv("WICK_LIBBPF_DEBUG");	/* of the verifier's log; 4: figures */
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = level ? (uint32_t)atoi(level) : 0);
+	struct bpf_program *p;
+	bool wanted;
 	int r;
 
 	libbpf_set_print(print_to_log);
@@ -286,8 +304,10 @@ static int load(struct sampler *s, struct err *e)
 	if (r)
 		return r;
 	r = size_maps(s);
-	for (size_t i = 0; !r && i < ARRAY_SIZE(s->links) && !has_targets(s); i++)
-		r = bpf_program__set_autoload(target_program(s, i), false);
+	for (size_t i = 0; !r && i < ARRAY_SIZE(s->links); i++) {
+		p = optional_program(s, i, &wanted);
+		r = bpf_program__set_autoload(p, wanted);
+	}
 	if (!r)
 		r = wick_bpf__load(s->skel);
 	if (!r)
@@ -474,13 +494,16 @@ int sampler_set_frequency(struct sampler *s, uint32_t freq, struct err *e)
 
 int sampler_start(struct sampler *s, struct err *e)
 {
+	struct bpf_program *p;
+	bool wanted;
 	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(s->links) && has_targets(s); i++) {
-		s->links[i] = bpf_program__attach(target_program(s, i));
-		if (!s->links[i])
-			return err_set(e, -errno, "can't follow forks and exits: %s",
-				       strerror(errno));
+	for (size_t i = 0; i < ARRAY_SIZE(s->links); i++) {
+		p = optional_program(s, i, &wanted);
+		s->links[i] = wanted ? bpf_program__attach(p) : NULL;
+		if (wanted && !s->links[i])
+			return err_set(e, -errno, "can't follow %s: %s",
+				       i < 3 ? "forks and exits" : "new cgroups", strerror(errno));
 	}
 	r = sampler_refresh_cpus(s, e);
 	s->started = !r;
@@ -505,6 +528,29 @@ int sampler_add_target(struct sampler *s, uint32_t id, bool inherit, bool after_
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), &id, &t, BPF_ANY))
 		return -errno;
 	return 0;
+}
+
+static int set_verdict(int map, const void *key, bool skip)
+{
+	uint8_t yes = 1;
+
+	if (skip)
+		return bpf_map_update_elem(map, key, &yes, BPF_ANY) ? -errno : 0;
+	return bpf_map_delete_elem(map, key) && errno != ENOENT ? -errno : 0;
+}
+
+int sampler_skip_cgroup(struct sampler *s, uint64_t id, bool skip)
+{
+	if (!s->o.skip)
+		return skip ? -E2BIG : 0;
+	return set_verdict(bpf_map__fd(s->skel->maps.skipped_cgroups), &id, skip);
+}
+
+int sampler_skip_process(struct sampler *s, const struct wk_process_key *key, bool skip)
+{
+	if (!s->o.skip)
+		return skip ? -E2BIG : 0;
+	return set_verdict(bpf_map__fd(s->skel->maps.skipped_processes), key, skip);
 }
 
 /* ---- draining ---- */

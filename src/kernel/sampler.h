@@ -31,6 +31,9 @@ struct sampler_options {
 	bool keep_tid;			/* tell threads apart by id */
 	bool keep_idle;			/* the idle loop is a sample too */
 	bool no_rows;			/* nobody compiles unwind rows: frame pointers only */
+	bool announce_cgroups;		/* handler.cgroup gets each cgroup that is made */
+	bool keep_exe;			/* samples name their executable and user (wk_sample.exe, .uid) */
+	bool skip;			/* sampler_skip_cgroup and sampler_skip_process will be used */
 	bool ground_truth;		/* tests: handler.capture also gets every stack walked, see
 					 * wick_abi.h, copied stacks */
 	uint64_t cgroup_id;		/* only this cgroup and below; 0: all */
@@ -45,6 +48,8 @@ enum {
 	SAMPLER_FILES_MAX = 1 << 20,
 	SAMPLER_WINDOW_MIN = 64 << 10,	/* smaller ones could not hold one deep stack */
 	SAMPLER_WINDOW_MAX = 4 << 20,	/* the kernel's limit for an array value on 5.10 */
+	SAMPLER_SKIP_CGROUPS = 8192,	/* 0.6 MiB */
+	SAMPLER_SKIP_PROCESSES = 8192,	/* 1 MiB */
 };
 
 /* What the caller does with what arrives. ctx is passed through; all pointers are borrowed for the
@@ -52,6 +57,8 @@ enum {
 struct sampler_handler {
 	void *ctx;
 	int (*file)(void *ctx, const struct wk_file_event *event);
+	/* A cgroup was made (announce_cgroups; else may be NULL). */
+	int (*cgroup)(void *ctx, const struct wk_cgroup_event *event);
 	/* A stack that userspace has to walk on (replay.h); size bytes of it are there. */
 	int (*capture)(void *ctx, const struct wk_capture *capture, size_t size);
 	/* Frames leaf first; a user stack whose middle was cut has a WK_CUT mark there, and one that
@@ -69,6 +76,13 @@ void sampler_free(struct sampler *s);
  * start. inherit: what it forks too; after_exec: only once it has executed a program.
  * -E2BIG at 32,768 targets. */
 int must_check sampler_add_target(struct sampler *s, uint32_t id, bool inherit, bool after_exec);
+
+/* Whether samples of a cgroup (not of those below it), or of a process under one thread name, are left
+ * out: decided before a stack is walked, counted as WK_UNSELECTED. In force for the ticks that begin
+ * after the return. Any thread, also while another one drains. 0, also when nothing changes;
+ * -E2BIG at SAMPLER_SKIP_CGROUPS or SAMPLER_SKIP_PROCESSES of them, or without sampler_options.skip. */
+int must_check sampler_skip_cgroup(struct sampler *s, uint64_t id, bool skip);
+int must_check sampler_skip_process(struct sampler *s, const struct wk_process_key *key, bool skip);
 
 /* Opens and enables the events. Also attaches the fork and exit programs when there are targets. */
 int must_check sampler_start(struct sampler *s, struct err *e);
