@@ -106,7 +106,7 @@ unit: $(UNITS)
 # build/fuzz/found.
 FUZZERS	:= $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 FB	:= $(BUILD)/fuzz
-FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/% src/http/% src/cli/option% src/cli/config%,$(SRCS))
+FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/% src/http/% src/workload/% src/cli/option% src/cli/config%,$(SRCS))
 FUZZ_FLAGS = $(CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 
 $(FB)/%.o: %.c | $(GEN)
@@ -126,12 +126,13 @@ fuzz: $(FUZZERS:%=$(FB)/%_fuzz)
 			| grep -vE 'WARNING: Failed to find function|^stat::(new_units|slowest|peak)' || true; \
 		! ls $(FB)/found/$$f-* 2>/dev/null || exit 1; done
 
-# The delivery engine on its own, for the end-to-end tests of it.
-$(B)/net/%: tests/net/%.c $(B)/libwick.a
+# Parts of the agent on their own, for end-to-end tests of them.
+DRIVERS	:= $(patsubst tests/%.c,$(B)/%,$(wildcard tests/net/*.c tests/workload/*.c))
+$(DRIVERS): $(B)/%: tests/%.c $(B)/libwick.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(B)/libwick.a $(LDLIBS)
 
-e2e: all $(B)/net/deliver
+e2e: all $(DRIVERS)
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/e2e/run.py $(E2E)
 
 test:
@@ -184,7 +185,7 @@ $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
 # wick on Debian's kernels, under emulation; see tests/kernels/run.py.
 test-kernels:
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps kernels
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory all $(B)/workload/label_samples
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/kernels/run.py $(KERNELS)
 
 # The same for arm64: cross-built against libraries of the archive, without touching this system's.
@@ -194,7 +195,8 @@ ARM_CC	 = aarch64-linux-gnu-gcc --sysroot=$(ARM_ROOT)
 test-kernels-arm64:
 	$(Q)python3 tests/kernels/sysroot.py arm64 $(ARM_ROOT)
 	$(Q)PKG_CONFIG_SYSROOT_DIR=$(ARM_ROOT) PKG_CONFIG_LIBDIR=$(ARM_ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig \
-		$(MAKE) --no-print-directory CC="$(ARM_CC)" AR=aarch64-linux-gnu-ar ARCH=aarch64 BUILD=$(BUILD)/arm64 all
+		$(MAKE) --no-print-directory CC="$(ARM_CC)" AR=aarch64-linux-gnu-ar ARCH=aarch64 BUILD=$(BUILD)/arm64 \
+		all $(BUILD)/arm64/workload/label_samples
 	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(KERNELS)
 
 bench: all

@@ -170,10 +170,39 @@ def short_lives(report):
     expect(called >= ROOTED_MIN * seen, f"{called} of {seen} below main")
 
 
+def figures(report):
+    """What label_samples counted: {labels or name: number}."""
+    found = {}
+    for line in report.ok("labels").splitlines():
+        a, _, b = line.partition(" ")
+        found.update({b: int(a)} if a.isdigit() else {a: int(b)} if b.isdigit() else {})
+    return found
+
+
+def labelled(report):
+    """a container that has gone keeps its labels, a process its executable"""
+    found = {name: n for name, n in figures(report).items() if 'container="web"' in name}
+    expect(sum(found.values()) >= 20 and not figures(report).get("cgroup_unseen"),
+           report.ok("labels"))
+    named = sum(n for name, n in figures(report).items() if 'exe="/bin/' in name)
+    unnamed = sum(n for name, n in figures(report).items() if 'service_name="unknown"' in name)
+    expect(named > 10 * unnamed, report.ok("labels"))
+
+
+def turned_down(report):
+    """what a rule turns down is decided before its stack is walked"""
+    f = figures(report)
+    expect(f.get("skipped_processes", 0) >= 1 and f.get("unselected", 0) > f.get("unwanted", 0) > 0,
+           report.ok("labels"))
+    t = [f.get(n, 0) for n in ("ticks", "recorded", "idle", "unselected")]
+    expect(t[0] == sum(t[1:]), f"doesn't add up: {t}")
+
+
 CHECKS = [("check", starts), ("load", loads)]
 for run_name in ("pointers", "tables"):
     CHECKS += [(run_name, make(run_name)) for make in (accounts, roots, shares, kernel_halves)]
 CHECKS += [("storm", accounts("storm")), ("storm", short_lives)]
+CHECKS += [("labels", labelled), ("labels", turned_down)]
 
 
 # ---- building and running ----
@@ -211,12 +240,14 @@ def build_programs(directory):
     return made
 
 
-def build_initramfs(directory, wick, sysroot):
+def build_initramfs(directory, wick, label_samples, sysroot):
     path = os.path.join(directory, "initramfs")
     guest.write_initramfs(path, {
         "/init": os.path.join(HERE, "init"), "/bin/wick": wick,
+        "/bin/label_samples": label_samples,
         "/bin/busybox": f"{sysroot}/bin/busybox",
-        **build_programs(os.path.join(directory, "programs")), **guest.libraries(wick, sysroot)})
+        **build_programs(os.path.join(directory, "programs")), **guest.libraries(wick, sysroot),
+        **guest.libraries(label_samples, sysroot)})
     return path
 
 
@@ -307,13 +338,14 @@ def main():
         parser.error(f"no such series: {', '.join(unknown)}; there are {', '.join(KERNELS)}")
 
     wick, sysroot = os.environ.get("WICK", "build/wick"), os.environ.get("SYSROOT", "")
+    label_samples = os.path.join(os.path.dirname(wick), "workload", "label_samples")
     arch = machine_of(wick)
     directory = os.path.abspath(os.path.join(args.directory, arch))
     why = missing(arch, sysroot)
     initramfs = None
     if not why:
         os.makedirs(directory, exist_ok=True)
-        initramfs = build_initramfs(directory, wick, sysroot)
+        initramfs = build_initramfs(directory, wick, label_samples, sysroot)
     passed = failed = skipped = 0
     rows = []
     for name in series:

@@ -1,0 +1,553 @@
+/* workload.c - see workload.h.
+ *
+ * Two caches: `groups`, what is known of a cgroup, with the labels that all its processes share and the
+ * verdict of the rules on it; and `processes`, for those that only a look at the process itself can
+ * name or decide on.
+ */
+#include "workload/workload.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/lru.h"
+#include "base/map.h"
+#include "proc/cgroup.h"
+#include "workload/procinfo.h"
+
+struct group {
+	struct lru_node node;
+	uint64_t id;
+	char *path;		/* NULL: unknown */
+	char *container;	/* id; NULL: none */
+	struct labels labels;	/* without exe */
+	enum verdict verdict;	/* on all of it, or VERDICT_DEPENDS */
+	unsigned int unknown;	/* RULE_*: may become known later */
+	bool skipped;		/* in BPF */
+};
+
+struct process {
+	struct lru_node node;
+	struct wk_process_key key;
+	char *exe;		/* "" for none, NULL: not asked for yet */
+	bool skipped;
+};
+
+struct workloads {
+	pthread_mutex_t lock;
+	struct workload_options o;
+	struct workload_rules rules;	/* own copy: rule_storage */
+	struct workload_rule *rule_storage;
+	char *node_name;
+	struct cgroups *cgroups;
+	const struct cgroup_hierarchy *hierarchy;	/* NULL: no cgroups here */
+	struct lru groups, processes;
+	struct workloads_stats stats;
+};
+
+static void unlock(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+
+/* Held until the scope ends. */
+#define HOLD(w)                                                                                    \
+	cleanup(unlock) maybe_unused pthread_mutex_t *held_ =                                      \
+		(pthread_mutex_lock(&(w)->lock), &(w)->lock)
+
+/* ---- verdicts for BPF ---- */
+
+static void skip_group(struct workloads *w, struct group *g, bool skip)
+{
+	if (g->skipped == skip || !w->o.skip_cgroup)
+		return;
+	if (w->o.skip_cgroup(w->o.ctx, g->id, skip)) {
+		w->stats.skips_refused += skip;
+		return;
+	}
+	g->skipped = skip;
+	w->stats.cgroups_skipped += skip ? 1 : -1;
+}
+
+static void skip_process(struct workloads *w, struct process *p, bool skip)
+{
+	if (p->skipped == skip || !w->o.skip_process)
+		return;
+	if (w->o.skip_process(w->o.ctx, &p->key, skip)) {
+		w->stats.skips_refused += skip;
+		return;
+	}
+	p->skipped = skip;
+	w->stats.processes_skipped += skip ? 1 : -1;
+}
+
+/* ---- the caches ---- */
+
+static bool same_group(const struct lru_node *n, const void *id)
+{
+	return ((const struct group *)n)->id == *(const uint64_t *)id;
+}
+
+/* What isn't remembered can't be taken back later, so BPF forgets it as well. */
+static void free_group(void *ctx, struct lru_node *n)
+{
+	struct group *g = (struct group *)n;
+
+	skip_group(ctx, g, false);
+	labels_free(&g->labels);
+	free(g->path);
+	free(g->container);
+	free(g);
+}
+
+static bool same_process(const struct lru_node *n, const void *key)
+{
+	return !memcmp(&((const struct process *)n)->key, key, sizeof(struct wk_process_key));
+}
+
+static void free_process(void *ctx, struct lru_node *n)
+{
+	struct process *p = (struct process *)n;
+
+	skip_process(ctx, p, false);
+	free(p->exe);
+	free(p);
+}
+
+static size_t text_bytes(const char *s)
+{
+	return s ? strlen(s) + 1 : 0;
+}
+
+static size_t group_bytes(const struct group *g)
+{
+	size_t bytes = sizeof(*g) + text_bytes(g->path) + text_bytes(g->container);
+
+	for (size_t i = 0; i < g->labels.n; i++)
+		bytes += sizeof(struct label) + text_bytes(g->labels.v[i].name) +
+			 text_bytes(g->labels.v[i].value);
+	return bytes;
+}
+
+/* ---- what a cgroup's processes have in common ---- */
+
+/* A service's name: "nginx.service" is nginx. NULL: the unit isn't a service. */
+static int service_of_unit(const char *unit, struct labels *l)
+{
+	static const char suffix[] = ".service";
+	size_t len = strlen(unit), n = sizeof(suffix) - 1;
+	char name[CGROUP_UNIT_MAX];
+
+	if (len <= n || strcmp(unit + len - n, suffix))
+		return 0;
+	memcpy(name, unit, len - n);
+	name[len - n] = '\0';
+	return labels_default(l, "service_name", name);
+}
+
+static int label_unit(const struct group *g, struct labels *l)
+{
+	char unit[CGROUP_UNIT_MAX], user_unit[CGROUP_UNIT_MAX];
+	int r;
+
+	if (cgroup_unit(g->path, unit, user_unit))
+		return 0;
+	r = labels_set(l, "unit", unit);
+	if (!r)
+		r = labels_set(l, "user_unit", user_unit);
+	if (!r)
+		r = service_of_unit(user_unit, l);
+	return r ? r : service_of_unit(unit, l);
+}
+
+static int label_container(const struct group *g, struct labels *l)
+{
+	enum { SHORT_ID = 12 };
+	char name[CGROUP_CONTAINER_MAX];
+	int r = labels_set(l, "container_id", g->container);
+
+	/* of 64 digits what engines print; a name (LXC, nspawn) is shown whole */
+	snprintf(name, sizeof(name), "%.*s",
+		 strlen(g->container) == 64 ? SHORT_ID : (int)sizeof(name) - 1, g->container);
+	if (!r)
+		r = labels_default(l, "container", name);
+	return r ? r : labels_default(l, "service_name", labels_get(l, "container"));
+}
+
+static int label_group(struct workloads *w, struct group *g)
+{
+	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
+	int r = labels_set(&l, "node", w->node_name);
+
+	if (!r && g->container)
+		r = label_container(g, &l);
+	else if (!r && g->path)
+		r = label_unit(g, &l);
+	if (r)
+		return r;
+	labels_free(&g->labels);
+	g->labels = l;
+	l = (struct labels)LABELS_INIT;
+	return 0;
+}
+
+static struct rule_subject group_subject(const struct group *g)
+{
+	return (struct rule_subject){
+		.container = labels_get(&g->labels, "container"),
+		.container_id = labels_get(&g->labels, "container_id"),
+		.pod = labels_get(&g->labels, "pod"),
+		.namespace = labels_get(&g->labels, "namespace"),
+		.unit = labels_get(&g->labels, "unit"),
+		.user_unit = labels_get(&g->labels, "user_unit"),
+		.unknown = g->unknown,
+	};
+}
+
+static void judge_group(struct workloads *w, struct group *g)
+{
+	struct rule_subject s = group_subject(g);
+
+	s.unknown |= RULE_PROCESS;
+	g->verdict = rules_decide(&w->rules, &s);
+	skip_group(w, g, g->verdict == VERDICT_OUT);
+}
+
+static int add_group(struct workloads *w, uint64_t id, const char *path, struct group **ret)
+{
+	struct group *g = calloc(1, sizeof(*g));
+	char container[CGROUP_CONTAINER_MAX];
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	g->id = id;
+	if (path) {
+		g->path = strdup(path);
+		if (!cgroup_container_id(path, container))
+			g->container = strdup(container);
+	} else {
+		w->stats.cgroups_unknown++;
+	}
+	r = label_group(w, g);
+	if (r) {
+		free_group(w, &g->node);
+		return r;
+	}
+	r = lru_add(&w->groups, &g->node, hash_bytes(&id, sizeof(id)), group_bytes(g));
+	if (r)
+		return r;
+	judge_group(w, g);
+	*ret = g;
+	return 0;
+}
+
+static struct group *find_group(struct workloads *w, uint64_t id)
+{
+	return lru_find(&w->groups, hash_bytes(&id, sizeof(id)), &id);
+}
+
+/* The cgroup's path by its id, else as its process sees it. */
+static int look_up_path(const struct workloads *w, const struct workload_key *k,
+			char path[static CGROUP_PATH_MAX])
+{
+	if (!w->hierarchy)
+		return -ENOENT;
+	if (!cgroup_path_by_id(w->cgroups, w->hierarchy, k->cgroup_id, path, CGROUP_PATH_MAX))
+		return 0;
+	return procinfo_cgroup(k->pid, k->start_time, w->hierarchy, path, CGROUP_PATH_MAX);
+}
+
+static int group_of(struct workloads *w, const struct workload_key *k, struct group **ret)
+{
+	struct group *g = find_group(w, k->cgroup_id);
+	char path[CGROUP_PATH_MAX];
+
+	if (!g)
+		return add_group(w, k->cgroup_id, look_up_path(w, k, path) ? NULL : path, ret);
+	*ret = g;
+	return 0;
+}
+
+/* Known from now on, whatever was believed of that id before: ids don't come back soon. */
+static int learn_group(void *ctx, uint64_t id, const char *path)
+{
+	struct workloads *w = ctx;
+	struct group *g = find_group(w, id);
+
+	if (g && g->path && !strcmp(g->path, path))
+		return 0;
+	if (g)
+		lru_remove(&w->groups, &g->node);
+	return add_group(w, id, path, &g);
+}
+
+/* ---- processes ---- */
+
+static int process_of(struct workloads *w, const struct workload_key *k, struct process **ret)
+{
+	struct wk_process_key key = {
+		.start_time = k->start_time, .exec_id = k->exec_id, .cgroup_id = k->cgroup_id,
+		.global_pid = k->global_pid, .uid = k->uid,
+	};
+	uint64_t hash;
+	struct process *p;
+	int r;
+
+	memcpy(key.comm, k->comm, strnlen(k->comm, sizeof(key.comm) - 1));
+	hash = hash_bytes(&key, sizeof(key));
+	p = lru_find(&w->processes, hash, &key);
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->key = key;
+		r = lru_add(&w->processes, &p->node, hash, sizeof(*p));
+		if (r)
+			return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* Its executable's path; "" if there's none to be found. Asks /proc once, at a time when the process
+ * may be gone. */
+static int exe_of(struct workloads *w, const struct workload_key *k, const char **ret)
+{
+	char path[PATH_MAX];
+	struct process *p;
+	int r;
+
+	*ret = k->exe_path ? k->exe_path : "";
+	if (k->exe_path || k->kernel)
+		return 0;
+	r = process_of(w, k, &p);
+	if (r)
+		return r;
+	if (!p->exe) {
+		r = procinfo_exe(k->pid, k->start_time, path, sizeof(path));
+		p->exe = strdup(r ? "" : path);
+		if (!p->exe)
+			return -ENOMEM;
+		lru_resize(&w->processes, &p->node, sizeof(*p) + text_bytes(p->exe));
+	}
+	*ret = p->exe;
+	return 0;
+}
+
+static int label_process(struct workloads *w, const struct workload_key *k, struct labels *l)
+{
+	const char *exe, *base;
+	int r = exe_of(w, k, &exe);
+
+	if (r)
+		return r;
+	base = strrchr(exe, '/');
+	base = base ? base + 1 : exe;
+	r = labels_set(l, "exe", exe);
+	if (!r)
+		r = labels_set(l, "service_name", base[0] ? base : k->kernel ? "kernel" : "unknown");
+	return r;
+}
+
+/* The verdict on one process of a group that has none of its own. */
+static bool judge_process(struct workloads *w, const struct workload_key *k, const struct group *g)
+{
+	struct rule_subject s = group_subject(g);
+	struct process *p;
+	char uid[16];
+	enum verdict v;
+
+	if (exe_of(w, k, &s.exe))
+		return true;
+	snprintf(uid, sizeof(uid), "%u", k->uid);
+	s.uid = uid;
+	s.comm = k->comm;
+	v = rules_decide(&w->rules, &s);
+	if (v == VERDICT_OUT && w->o.skip_process && !process_of(w, k, &p))
+		skip_process(w, p, true);
+	s.unknown = 0;	/* now or never: what isn't known isn't there */
+	return rules_decide(&w->rules, &s) == VERDICT_IN;
+}
+
+/* ---- rules ---- */
+
+/* A rule is nothing but its patterns, which are gone through as an array. */
+enum { RULE_PATTERNS = sizeof(struct workload_rule) / sizeof(char *) };
+
+static void free_rules(struct workload_rules *r, struct workload_rule *storage)
+{
+	for (size_t i = 0; i < r->ninclude + r->nexclude; i++)
+		for (size_t n = 0; n < RULE_PATTERNS; n++)
+			free((void *)((const char **)&storage[i])[n]);
+	free(storage);
+}
+
+static int copy_rule(const struct workload_rule *from, struct workload_rule *to)
+{
+	const char *const *text = (const char *const *)from;
+	const char **copy = (const char **)to;
+
+	for (size_t n = 0; n < RULE_PATTERNS; n++) {
+		copy[n] = text[n] ? strdup(text[n]) : NULL;
+		if (text[n] && !copy[n])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int workloads_set_rules(struct workloads *w, const struct workload_rules *rules)
+{
+	struct workload_rules copy = *rules;
+	size_t n = rules->ninclude + rules->nexclude;
+	struct workload_rule *storage = calloc(n + 1, sizeof(*storage));
+	int r = storage ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = copy_rule(i < rules->ninclude ? &rules->include[i] :
+						    &rules->exclude[i - rules->ninclude],
+			      &storage[i]);
+	copy.include = storage;
+	copy.exclude = storage + rules->ninclude;
+	if (r) {
+		if (storage)
+			free_rules(&copy, storage);
+		return r;
+	}
+	HOLD(w);
+	free_rules(&w->rules, w->rule_storage);
+	w->rules = copy;
+	w->rule_storage = storage;
+	for (struct lru_node *p = w->processes.newest; p; p = p->older)
+		skip_process(w, (struct process *)p, false);
+	for (struct lru_node *g = w->groups.newest; g; g = g->older)
+		judge_group(w, (struct group *)g);
+	return 0;
+}
+
+/* ---- the outside ---- */
+
+const char *workloads_controller(const struct workloads *w)
+{
+	return w->hierarchy && w->hierarchy->version == 1 ? w->hierarchy->controller : NULL;
+}
+
+static int choose_node_name(struct workloads *w)
+{
+	const char *name = w->o.node_name ? w->o.node_name : getenv("NODE_NAME");
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (!name || !name[0]) {
+		(void)gethostname(host, sizeof(host) - 1);
+		name = host;
+	}
+	w->node_name = strdup(name);
+	return w->node_name ? 0 : -ENOMEM;
+}
+
+int workloads_new(const struct workload_options *o, struct workloads **ret, struct err *e)
+{
+	cleanup(workloads_cleanup) struct workloads *w = calloc(1, sizeof(*w));
+	uint64_t bytes = o->cache_bytes ? o->cache_bytes : (uint64_t)WORKLOAD_CACHE_DEFAULT;
+	int r;
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	pthread_mutex_init(&w->lock, NULL);
+	w->o = *o;
+	w->o.root = o->root ? o->root : "";
+	w->groups = (struct lru)LRU_INIT(bytes / 4, same_group, free_group, w);
+	w->processes = (struct lru)LRU_INIT(bytes / 4, same_process, free_process, w);
+	r = choose_node_name(w);
+	if (!r)
+		r = workloads_set_rules(w, &o->rules);
+	if (r)
+		return err_set(e, r, "out of memory");
+	r = cgroups_open(w->o.root, &w->cgroups);
+	if (r)
+		return err_set(e, r, "can't tell which cgroup file systems are mounted: %s",
+			       strerror(-r));
+	w->hierarchy = cgroups_default(w->cgroups);
+	*ret = take(w);
+	return 0;
+}
+
+void workloads_free(struct workloads *w)
+{
+	if (!w)
+		return;
+	/* whoever held the verdicts is going too */
+	w->o.skip_cgroup = NULL;
+	w->o.skip_process = NULL;
+	lru_free(&w->groups);
+	lru_free(&w->processes);
+	cgroups_free(w->cgroups);
+	free_rules(&w->rules, w->rule_storage);
+	free(w->node_name);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+int workloads_start(struct workloads *w)
+{
+	HOLD(w);
+	return w->hierarchy ? cgroup_each(w->cgroups, w->hierarchy, learn_group, w, NULL) : 0;
+}
+
+int workloads_cgroup(struct workloads *w, const struct wk_cgroup_event *event)
+{
+	if (event->type != WK_EVENT_CGROUP || !memchr(event->path, '\0', sizeof(event->path)))
+		return -EINVAL;
+	HOLD(w);
+	return learn_group(w, event->id, event->path);
+}
+
+void workloads_refresh(struct workloads *w)
+{
+	HOLD(w);
+}
+
+int workloads_labels(struct workloads *w, const struct workload_key *k, struct labels *ret)
+{
+	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
+	struct group *g;
+	int r;
+
+	HOLD(w);
+	r = group_of(w, k, &g);
+	if (!r)
+		r = labels_copy(&g->labels, &l);
+	if (!r && !labels_get(&l, "service_name"))
+		r = label_process(w, k, &l);
+	if (r)
+		return r;
+	*ret = l;
+	l = (struct labels)LABELS_INIT;
+	return 0;
+}
+
+bool workloads_wanted(struct workloads *w, const struct workload_key *k)
+{
+	struct group *g;
+
+	HOLD(w);
+	if (group_of(w, k, &g))
+		return true;
+	return g->verdict == VERDICT_DEPENDS ? judge_process(w, k, g) : g->verdict == VERDICT_IN;
+}
+
+void workloads_trim(struct workloads *w)
+{
+	HOLD(w);
+	lru_trim(&w->groups, w->groups.bytes / 2);
+	lru_trim(&w->processes, w->processes.bytes / 2);
+}
+
+void workloads_stats(struct workloads *w, struct workloads_stats *ret)
+{
+	HOLD(w);
+	*ret = w->stats;
+	ret->cgroups = w->groups.n;
+	ret->processes = w->processes.n;
+	ret->bytes = w->groups.bytes + w->processes.bytes;
+	ret->evicted = w->groups.evicted + w->processes.evicted;
+}
