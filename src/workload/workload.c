@@ -12,6 +12,8 @@
 #include "base/lru.h"
 #include "base/map.h"
 #include "proc/cgroup.h"
+#include "workload/naming.h"
+#include "workload/pods.h"
 #include "workload/procinfo.h"
 
 struct group {
@@ -19,6 +21,9 @@ struct group {
 	uint64_t id;
 	char *path;		/* NULL: unknown */
 	char *container;	/* id; NULL: none */
+	char pod_uid[CGROUP_POD_UID_MAX];	/* "": no pod, as far as the path says */
+	uint64_t generation;	/* of the pods when it was labelled */
+	int asks;		/* as in struct pod */
 	struct labels labels;	/* without exe */
 	enum verdict verdict;	/* on all of it, or VERDICT_DEPENDS */
 	unsigned int unknown;	/* RULE_*: may become known later */
@@ -41,6 +46,9 @@ struct workloads {
 	struct cgroups *cgroups;
 	const struct cgroup_hierarchy *hierarchy;	/* NULL: no cgroups here */
 	struct lru groups, processes;
+	struct pods pods;
+	uint64_t refreshed;	/* generation of the pods that workloads_refresh has seen */
+	struct kube *kube;	/* NULL: off */
 	struct workloads_stats stats;
 };
 
@@ -130,64 +138,41 @@ static size_t group_bytes(const struct group *g)
 
 /* ---- what a cgroup's processes have in common ---- */
 
-/* A service's name: "nginx.service" is nginx. NULL: the unit isn't a service. */
-static int service_of_unit(const char *unit, struct labels *l)
+static void set_labels(struct workloads *w, struct group *g, struct labels *l)
 {
-	static const char suffix[] = ".service";
-	size_t len = strlen(unit), n = sizeof(suffix) - 1;
-	char name[CGROUP_UNIT_MAX];
-
-	if (len <= n || strcmp(unit + len - n, suffix))
-		return 0;
-	memcpy(name, unit, len - n);
-	name[len - n] = '\0';
-	return labels_default(l, "service_name", name);
-}
-
-static int label_unit(const struct group *g, struct labels *l)
-{
-	char unit[CGROUP_UNIT_MAX], user_unit[CGROUP_UNIT_MAX];
-	int r;
-
-	if (cgroup_unit(g->path, unit, user_unit))
-		return 0;
-	r = labels_set(l, "unit", unit);
-	if (!r)
-		r = labels_set(l, "user_unit", user_unit);
-	if (!r)
-		r = service_of_unit(user_unit, l);
-	return r ? r : service_of_unit(unit, l);
-}
-
-static int label_container(const struct group *g, struct labels *l)
-{
-	enum { SHORT_ID = 12 };
-	char name[CGROUP_CONTAINER_MAX];
-	int r = labels_set(l, "container_id", g->container);
-
-	/* of 64 digits what engines print; a name (LXC, nspawn) is shown whole */
-	snprintf(name, sizeof(name), "%.*s",
-		 strlen(g->container) == 64 ? SHORT_ID : (int)sizeof(name) - 1, g->container);
-	if (!r)
-		r = labels_default(l, "container", name);
-	return r ? r : labels_default(l, "service_name", labels_get(l, "container"));
+	labels_free(&g->labels);
+	g->labels = *l;
+	*l = (struct labels)LABELS_INIT;
+	if (g->node.bytes)	/* it is in the cache */
+		lru_resize(&w->groups, &g->node, group_bytes(g));
 }
 
 static int label_group(struct workloads *w, struct group *g)
 {
 	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
+	const struct pod *pod = NULL;
+	const char *container = NULL;
 	int r = labels_set(&l, "node", w->node_name);
 
-	if (!r && g->container)
-		r = label_container(g, &l);
+	if (w->kube && (g->pod_uid[0] || g->container))
+		pod = pods_find(&w->pods, g->pod_uid, g->container, &container);
+	g->unknown = 0;
+	if (w->kube && g->pod_uid[0])
+		g->unknown = pod ? container ? 0 : RULE_CONTAINER : RULE_POD | RULE_CONTAINER;
+	if (g->unknown)
+		kube_hurry(w->kube);
+	g->asks = pod ? pod->asks : 0;
+	if (!r && pod)
+		r = label_pod(&l, pod, container);
+	else if (!r && g->container)
+		r = label_container(&l, g->container);
 	else if (!r && g->path)
-		r = label_unit(g, &l);
-	if (r)
-		return r;
-	labels_free(&g->labels);
-	g->labels = l;
-	l = (struct labels)LABELS_INIT;
-	return 0;
+		r = label_unit(&l, g->path);
+	if (!r && g->container)
+		r = labels_set(&l, "container_id", g->container);
+	if (!r)
+		set_labels(w, g, &l);
+	return r;
 }
 
 static struct rule_subject group_subject(const struct group *g)
@@ -199,6 +184,7 @@ static struct rule_subject group_subject(const struct group *g)
 		.namespace = labels_get(&g->labels, "namespace"),
 		.unit = labels_get(&g->labels, "unit"),
 		.user_unit = labels_get(&g->labels, "user_unit"),
+		.asks = g->asks,
 		.unknown = g->unknown,
 	};
 }
@@ -212,6 +198,24 @@ static void judge_group(struct workloads *w, struct group *g)
 	skip_group(w, g, g->verdict == VERDICT_OUT);
 }
 
+/* Labels and verdict by what is known of the pods now. One that has been forgotten meanwhile changes
+ * nothing: what was known of it stays true. */
+static int refresh_group(struct workloads *w, struct group *g)
+{
+	const char *name;
+	int r;
+
+	if (g->generation == w->pods.generation || (!g->pod_uid[0] && !g->container))
+		return 0;
+	g->generation = w->pods.generation;
+	if (!pods_find(&w->pods, g->pod_uid, g->container, &name))
+		return 0;
+	r = label_group(w, g);
+	if (!r)
+		judge_group(w, g);
+	return r;
+}
+
 static int add_group(struct workloads *w, uint64_t id, const char *path, struct group **ret)
 {
 	struct group *g = calloc(1, sizeof(*g));
@@ -221,10 +225,12 @@ static int add_group(struct workloads *w, uint64_t id, const char *path, struct 
 	if (!g)
 		return -ENOMEM;
 	g->id = id;
+	g->generation = w->pods.generation;
 	if (path) {
 		g->path = strdup(path);
 		if (!cgroup_container_id(path, container))
 			g->container = strdup(container);
+		(void)!cgroup_pod_uid(path, g->pod_uid);
 	} else {
 		w->stats.cgroups_unknown++;
 	}
@@ -265,7 +271,7 @@ static int group_of(struct workloads *w, const struct workload_key *k, struct gr
 	if (!g)
 		return add_group(w, k->cgroup_id, look_up_path(w, k, path) ? NULL : path, ret);
 	*ret = g;
-	return 0;
+	return refresh_group(w, g);
 }
 
 /* Known from now on, whatever was believed of that id before: ids don't come back soon. */
@@ -332,21 +338,6 @@ static int exe_of(struct workloads *w, const struct workload_key *k, const char 
 	}
 	*ret = p->exe;
 	return 0;
-}
-
-static int label_process(struct workloads *w, const struct workload_key *k, struct labels *l)
-{
-	const char *exe, *base;
-	int r = exe_of(w, k, &exe);
-
-	if (r)
-		return r;
-	base = strrchr(exe, '/');
-	base = base ? base + 1 : exe;
-	r = labels_set(l, "exe", exe);
-	if (!r)
-		r = labels_set(l, "service_name", base[0] ? base : k->kernel ? "kernel" : "unknown");
-	return r;
 }
 
 /* The verdict on one process of a group that has none of its own. */
@@ -444,6 +435,36 @@ static int choose_node_name(struct workloads *w)
 	return w->node_name ? 0 : -ENOMEM;
 }
 
+/* In the thread that asks for pods. */
+static void on_pod(void *ctx, const json_t *object)
+{
+	struct workloads *w = ctx;
+	const struct pod_wishes wishes = { w->o.pod_labels, w->o.pod_annotations };
+	struct pod *pod;
+	int r = pod_parse(object, &wishes, &pod);
+
+	HOLD(w);
+	if (!r)
+		r = pods_put(&w->pods, pod);
+	w->stats.pods_refused += r != 0;
+}
+
+static int start_kube(struct workloads *w, struct err *e)
+{
+	const struct kube_options o = {
+		.mode = w->o.kubernetes,
+		.node_name = w->node_name,
+		.api_url = w->o.api_url,
+		.token_file = w->o.token_file,
+		.ca_file = w->o.ca_file,
+		.kubelet_url = w->o.kubelet_url,
+		.insecure = w->o.insecure,
+		.reader = { on_pod, w },
+	};
+
+	return kube_start(&o, &w->kube, e);
+}
+
 int workloads_new(const struct workload_options *o, struct workloads **ret, struct err *e)
 {
 	cleanup(workloads_cleanup) struct workloads *w = calloc(1, sizeof(*w));
@@ -457,6 +478,7 @@ int workloads_new(const struct workload_options *o, struct workloads **ret, stru
 	w->o.root = o->root ? o->root : "";
 	w->groups = (struct lru)LRU_INIT(bytes / 4, same_group, free_group, w);
 	w->processes = (struct lru)LRU_INIT(bytes / 4, same_process, free_process, w);
+	pods_init(&w->pods, bytes / 2);
 	r = choose_node_name(w);
 	if (!r)
 		r = workloads_set_rules(w, &o->rules);
@@ -467,6 +489,9 @@ int workloads_new(const struct workload_options *o, struct workloads **ret, stru
 		return err_set(e, r, "can't tell which cgroup file systems are mounted: %s",
 			       strerror(-r));
 	w->hierarchy = cgroups_default(w->cgroups);
+	r = start_kube(w, e);
+	if (r)
+		return r;
 	*ret = take(w);
 	return 0;
 }
@@ -475,11 +500,13 @@ void workloads_free(struct workloads *w)
 {
 	if (!w)
 		return;
+	kube_stop(w->kube);
 	/* whoever held the verdicts is going too */
 	w->o.skip_cgroup = NULL;
 	w->o.skip_process = NULL;
 	lru_free(&w->groups);
 	lru_free(&w->processes);
+	pods_free(&w->pods);
 	cgroups_free(w->cgroups);
 	free_rules(&w->rules, w->rule_storage);
 	free(w->node_name);
@@ -501,14 +528,21 @@ int workloads_cgroup(struct workloads *w, const struct wk_cgroup_event *event)
 	return learn_group(w, event->id, event->path);
 }
 
+/* From the oldest to the newest, which is how the pods that are looked up get to be ordered too. */
 void workloads_refresh(struct workloads *w)
 {
 	HOLD(w);
+	if (w->refreshed == w->pods.generation)
+		return;
+	w->refreshed = w->pods.generation;
+	for (struct lru_node *g = w->groups.oldest; g; g = g->newer)
+		(void)refresh_group(w, (struct group *)g);	/* out of memory: at the next sample */
 }
 
 int workloads_labels(struct workloads *w, const struct workload_key *k, struct labels *ret)
 {
 	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
+	const char *exe = NULL;
 	struct group *g;
 	int r;
 
@@ -517,7 +551,9 @@ int workloads_labels(struct workloads *w, const struct workload_key *k, struct l
 	if (!r)
 		r = labels_copy(&g->labels, &l);
 	if (!r && !labels_get(&l, "service_name"))
-		r = label_process(w, k, &l);
+		r = exe_of(w, k, &exe);
+	if (!r && exe)
+		r = label_process(&l, exe, k->kernel);
 	if (r)
 		return r;
 	*ret = l;
@@ -540,6 +576,7 @@ void workloads_trim(struct workloads *w)
 	HOLD(w);
 	lru_trim(&w->groups, w->groups.bytes / 2);
 	lru_trim(&w->processes, w->processes.bytes / 2);
+	lru_trim(&w->pods.lru, w->pods.lru.bytes / 2);
 }
 
 void workloads_stats(struct workloads *w, struct workloads_stats *ret)
@@ -548,6 +585,9 @@ void workloads_stats(struct workloads *w, struct workloads_stats *ret)
 	*ret = w->stats;
 	ret->cgroups = w->groups.n;
 	ret->processes = w->processes.n;
-	ret->bytes = w->groups.bytes + w->processes.bytes;
-	ret->evicted = w->groups.evicted + w->processes.evicted;
+	ret->pods = w->pods.lru.n;
+	ret->bytes = w->groups.bytes + w->processes.bytes + w->pods.lru.bytes;
+	ret->evicted = w->groups.evicted + w->processes.evicted + w->pods.lru.evicted;
+	if (w->kube)
+		kube_stats(w->kube, &ret->kube);
 }

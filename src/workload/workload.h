@@ -33,7 +33,9 @@
 #define WICK_WORKLOAD_H
 
 #include "base/labels.h"
+#include "base/list.h"
 #include "wick_abi.h"
+#include "workload/kube.h"
 #include "workload/rules.h"
 
 struct workloads;
@@ -46,6 +48,12 @@ struct workload_options {
 	const char *root;	/* prefix of the paths of cgroup file systems: "" or NULL, for tests */
 	const char *node_name;	/* NULL: the environment's NODE_NAME, else the host's name */
 	struct workload_rules rules;
+
+	enum kube_mode kubernetes;	/* these as in struct kube_options */
+	const char *api_url, *token_file, *ca_file, *kubelet_url;
+	bool insecure;
+	const struct str_list *pod_labels, *pod_annotations;	/* become series labels; NULL: none */
+
 	uint64_t cache_bytes;	/* of everything that is remembered; 0: WORKLOAD_CACHE_DEFAULT */
 	/* A verdict for BPF: skip it, or no longer. 0; else it isn't skipped (and counted). Both or
 	 * neither; NULL: verdicts are workloads_wanted()'s alone. */
@@ -69,9 +77,13 @@ struct workloads_stats {
 	uint64_t cgroups_unknown;		/* ids that nothing was to be found of, ever */
 	size_t cgroups_skipped, processes_skipped;	/* in BPF, now */
 	uint64_t skips_refused;			/* verdicts that BPF had no room for, ever */
+	size_t pods;				/* remembered, deleted ones too */
+	uint64_t pods_refused;			/* objects that are no pod as the API defines it, ever */
+	struct kube_stats kube;			/* zero where Kubernetes is off */
 };
 
-/* 0; -ENOMEM; -errno of reading what cgroup file systems are mounted, with e. */
+/* Starts asking for pods, too. 0; -ENOMEM; -EINVAL: no URL of an API server given or to be found; -errno
+ * of reading what cgroup file systems are mounted, or of starting a thread; with e. */
 int must_check workloads_new(const struct workload_options *o, struct workloads **ret, struct err *e);
 void workloads_free(struct workloads *w);
 DEFINE_CLEANUP(workloads, struct workloads *, workloads_free)
