@@ -51,7 +51,10 @@ struct unwtab_stats {
 	uint32_t fdes_malformed, fdes_unsupported; /* entries passed over */
 	uint32_t overlaps;	/* FDEs cut short by the next */
 	uint32_t trampolines;	/* found by their code */
-	uint64_t code_bytes;	/* of code whose rules were made from itself */
+	/* bytes of executable sections (of segments in a file without any), and of those covered by */
+	uint64_t text_bytes;
+	uint64_t eh_frame_bytes, debug_frame_bytes, code_bytes;
+	bool go;
 	uint32_t rows, sides;
 	size_t bytes;		/* of the table */
 	uint32_t reasons[RULE_REASONS_MAX]; /* rules refused, before merging of equal rows */
