@@ -199,7 +199,10 @@ test-kernels-arm64:
 		all $(BUILD)/arm64/workload/label_samples
 	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(KERNELS)
 
-bench: all
+$(B)/bench_rows: tests/bench/rows.c $(B)/libwick.a
+	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+bench: all $(B)/bench_rows
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py
 
 # ---- the rest ----

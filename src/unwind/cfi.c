@@ -37,15 +37,28 @@ struct cfi_machine cfi_machine(uint16_t machine)
 /* ---- bytes ----------------------------------------------------------------------------------
  *
  * A cursor over some bytes. The first read past the end sets bad and yields 0 ever after, so that
- * parsers are straight lines with one check.
+ * parsers are straight lines with one check. Reading is most of what compiling a table costs: these
+ * few are inlined, with sizes that the compiler knows.
  */
 struct cursor {
 	const uint8_t *p, *end;
-	uint64_t vaddr;		/* of p */
+	const uint8_t *start;
+	uint64_t vaddr;		/* of start */
 	bool bad;
 };
 
-static const uint8_t *get(struct cursor *c, uint64_t n)
+static struct cursor cursor(const uint8_t *p, size_t n, uint64_t vaddr)
+{
+	return (struct cursor){ .p = p, .end = p + n, .start = p, .vaddr = vaddr };
+}
+
+/* The address of the next byte. */
+static uint64_t cursor_vaddr(const struct cursor *c)
+{
+	return c->vaddr + (uint64_t)(c->p - c->start);
+}
+
+static inline const uint8_t *get(struct cursor *c, uint64_t n)
 {
 	const uint8_t *p = c->p;
 
@@ -55,12 +68,11 @@ static const uint8_t *get(struct cursor *c, uint64_t n)
 		return NULL;
 	}
 	c->p += n;
-	c->vaddr += n;
 	return p;
 }
 
 /* Little-endian, as both machines are. n is 1, 2, 4 or 8. */
-static uint64_t get_uint(struct cursor *c, size_t n)
+static inline __attribute__((always_inline)) uint64_t get_uint(struct cursor *c, size_t n)
 {
 	const uint8_t *p = get(c, n);
 	uint64_t v = 0;
@@ -70,13 +82,13 @@ static uint64_t get_uint(struct cursor *c, size_t n)
 	return v;
 }
 
-static uint8_t get_byte(struct cursor *c)
+static inline uint8_t get_byte(struct cursor *c)
 {
 	return get_uint(c, 1);
 }
 
 /* LEB128 (DWARF 5 section 7.6). Numbers of more than 64 bits are malformed; padding is not. */
-static uint64_t get_uleb(struct cursor *c)
+static uint64_t get_long_uleb(struct cursor *c)
 {
 	uint64_t v = 0;
 	unsigned int shift = 0;
@@ -91,6 +103,12 @@ static uint64_t get_uleb(struct cursor *c)
 		shift += 7;
 	} while (b & 0x80 && !c->bad);
 	return v;
+}
+
+/* Nearly all are of one byte. */
+static inline uint64_t get_uleb(struct cursor *c)
+{
+	return c->p < c->end && *c->p < 0x80 ? *c->p++ : get_long_uleb(c);
 }
 
 static int64_t get_sleb(struct cursor *c)
@@ -155,7 +173,7 @@ static int get_pointer(struct cursor *c, uint8_t encoding, uint64_t *ret)
 	if (encoding & PE_INDIRECT || (encoding & PE_RELATIVE_TO) > PE_PCREL)
 		return -ENOTSUP;
 	if (encoding & PE_PCREL)
-		base = c->vaddr;
+		base = cursor_vaddr(c);
 	v = get_format(c, encoding);
 	if (c->bad)
 		return -EBADMSG;
@@ -169,7 +187,7 @@ static void skip_pointer(struct cursor *c, uint8_t encoding)
 	if (encoding == PE_OMIT)
 		return;
 	if ((encoding & PE_RELATIVE_TO) == PE_ALIGNED)
-		get(c, -c->vaddr & 7);
+		get(c, -cursor_vaddr(c) & 7);
 	get_format(c, encoding);
 }
 
@@ -186,7 +204,7 @@ struct entry {
  * whenever that is known. -ENODATA: the length is zero. */
 static int read_entry(const struct cfi *c, size_t offset, size_t *ret_next, struct entry *ret)
 {
-	struct cursor cur = { c->data + offset, c->data + c->size, c->vaddr + offset, false };
+	struct cursor cur = cursor(c->data + offset, c->size - offset, c->vaddr + offset);
 	uint64_t length = get_uint(&cur, 4), id, id_at;
 	bool wide = length == 0xffffffff;	/* 64-bit format, DWARF 5 section 7.4 */
 
@@ -202,7 +220,7 @@ static int read_entry(const struct cfi *c, size_t offset, size_t *ret_next, stru
 		return -ENODATA;
 	id_at = cur.p - c->data;
 	/* In .eh_frame the id is 4 bytes in both formats (LSB 10.6.1). */
-	id = get_uint(&cur, wide && c->debug_frame ? 8 : 4);
+	id = wide && c->debug_frame ? get_uint(&cur, 8) : get_uint(&cur, 4);
 	if (cur.bad)
 		return -EBADMSG;
 	*ret = (struct entry){ .body = cur, .offset = offset };
@@ -233,7 +251,7 @@ static int read_augmentation(struct cursor *c, const char *letters, struct cfi_c
 	data = get_block(c);
 	if (c->bad)
 		return -EBADMSG;
-	d = (struct cursor){ data.p, data.p + data.n, c->vaddr - data.n, false };
+	d = cursor(data.p, data.n, cursor_vaddr(c) - data.n);
 	while (*++letters) {
 		switch (*letters) {
 		case 'R':
@@ -257,6 +275,8 @@ static int read_augmentation(struct cursor *c, const char *letters, struct cfi_c
 	}
 	return d.bad ? -EBADMSG : 0;
 }
+
+static void run_cie(const struct cfi *c, struct cfi_cie *cie);
 
 static int read_cie(const struct cfi *c, size_t offset, struct cfi_cie *ret)
 {
@@ -296,6 +316,7 @@ static int read_cie(const struct cfi *c, size_t offset, struct cfi_cie *ret)
 	if (cie.program.n > CFI_CIE_PROGRAM_MAX)
 		return -ENOTSUP;
 	cie.valid = true;
+	run_cie(c, &cie);
 	*ret = cie;
 	return 0;
 }
@@ -322,7 +343,7 @@ static int read_fde(struct cfi *c, struct entry *e, struct cfi_fde *ret)
 	if (e->body.bad || fde.start + fde.size < fde.start)
 		return -EBADMSG;
 	fde.program = (struct cfi_bytes){ e->body.p, e->body.end - e->body.p };
-	fde.program_vaddr = e->body.vaddr;
+	fde.program_vaddr = cursor_vaddr(&e->body);
 	*ret = fde;
 	return 0;
 }
@@ -372,7 +393,7 @@ int cfi_next(struct cfi *c, size_t *pos, struct cfi_fde *ret)
 
 int cfi_eh_frame_hdr(const void *data, size_t size, uint64_t vaddr, uint64_t *ret)
 {
-	struct cursor c = { data, (const uint8_t *)data + size, vaddr, false };
+	struct cursor c = cursor(data, size, vaddr);
 	uint8_t version = get_byte(&c), encoding = get_byte(&c);
 
 	get(&c, 2);	/* encodings of the search table */
@@ -566,9 +587,13 @@ static int run_frame(struct program *p, uint8_t op, bool *ret_more)
 		*ret_more = set_loc(p);
 		return 0;
 	case CFA_ADVANCE_LOC1:
+		*ret_more = advance(p, get_byte(c));
+		return 0;
 	case CFA_ADVANCE_LOC2:
+		*ret_more = advance(p, get_uint(c, 2));
+		return 0;
 	case CFA_ADVANCE_LOC4:
-		*ret_more = advance(p, get_uint(c, 1u << (op - CFA_ADVANCE_LOC1)));
+		*ret_more = advance(p, get_uint(c, 4));
 		return 0;
 	case CFA_RESTORE_EXTENDED:
 		restore(p, get_uleb(c));
@@ -640,30 +665,37 @@ static int run(struct program *p)
 	return p->c.bad ? -EBADMSG : r;
 }
 
+/* Runs the CIE's instructions, once for all of its FDEs. */
+static void run_cie(const struct cfi *c, struct cfi_cie *cie)
+{
+	const struct cfi_fde fde = { .cie = *cie, .machine = c->machine };
+	struct program p = { .fde = &fde, .regs = cfi_machine(c->machine), .in_cie = true };
+
+	p.c = cursor(cie->program.p, cie->program.n, 0);
+	cie->error = run(&p);
+	cie->initial = p.rule;
+}
+
 int cfi_run(const struct cfi_fde *fde, cfi_row_fn *row, void *arg, uint64_t *ret_bad)
 {
-	const struct cfi_bytes *cie = &fde->cie.program, *own = &fde->program;
 	struct program p;
-	int r;
+	int r = fde->cie.error;
 
+	if (r) {
+		*ret_bad = fde->start;
+		return r;
+	}
 	p.fde = fde;
 	p.regs = cfi_machine(fde->machine);
 	p.row = row;
 	p.arg = arg;
-	p.rule = (struct cfi_rule){ 0 };
+	p.rule = fde->cie.initial;
 	p.initial = p.rule;
 	p.depth = 0;
 	p.loc = fde->start;
-
-	p.in_cie = true;
-	p.c = (struct cursor){ cie->p, cie->p + cie->n, 0, false };
+	p.in_cie = false;
+	p.c = cursor(fde->program.p, fde->program.n, fde->program_vaddr);
 	r = run(&p);
-	if (!r) {
-		p.initial = p.rule;
-		p.in_cie = false;
-		p.c = (struct cursor){ own->p, own->p + own->n, fde->program_vaddr, false };
-		r = run(&p);
-	}
 	if (r)
 		*ret_bad = p.loc;
 	else if (p.loc < fde->start + fde->size)

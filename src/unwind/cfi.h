@@ -17,7 +17,7 @@
  *
  * Hostile input: nothing is read outside of [data, data + size); each CFA instruction costs a few
  * nanoseconds and at least one byte, each entry's instructions are run once, and a CIE, which may
- * be read and run again for each of its FDEs, has a size limit. So the time is linear in size. No
+ * be read and run again where FDEs of several alternate, has a size limit. So the time is linear in size. No
  * allocation. Not thread-safe on one struct cfi (it remembers the last CIE).
  */
 #ifndef WICK_UNWIND_CFI_H
@@ -33,41 +33,6 @@
 struct cfi_bytes {
 	const uint8_t *p;
 	size_t n;
-};
-
-/* A CIE, as far as its FDEs need it. Private to cfi.c except for what struct cfi_fde shows. */
-struct cfi_cie {
-	struct cfi_bytes program;	/* initial instructions */
-	uint64_t code_align;
-	int64_t data_align;
-	uint64_t ra_reg;
-	size_t offset;		/* in the section */
-	uint8_t pc_encoding;	/* DW_EH_PE_* of FDE addresses */
-	bool augmented;		/* 'z': FDEs have augmentation data */
-	bool signal;		/* 'S' */
-	bool valid;
-};
-
-/* A section. The caller fills in the first group and keeps the bytes. */
-struct cfi {
-	const uint8_t *data;
-	size_t size;
-	uint64_t vaddr;		/* of data[0]: pc-relative addresses start from it */
-	uint16_t machine;	/* EM_X86_64 or EM_AARCH64 */
-	bool debug_frame;	/* else .eh_frame */
-	bool to_zero;		/* size is only a bound: an entry of length zero ends it */
-
-	struct cfi_cie last;	/* start with zeros */
-};
-
-struct cfi_fde {
-	uint64_t start, size;	/* of the code, in the file's address space; size > 0, no wrap */
-	size_t offset;		/* of the entry in the section */
-	bool signal;		/* augmentation 'S': its frames are interrupted, not called */
-	struct cfi_cie cie;
-	struct cfi_bytes program;
-	uint64_t program_vaddr;
-	uint16_t machine;
 };
 
 enum cfi_where {
@@ -93,6 +58,43 @@ struct cfi_loc {
  * live as long as the section. */
 struct cfi_rule {
 	struct cfi_loc cfa, fp, ra, sp;
+};
+
+/* A CIE, as far as its FDEs need it. Private to cfi.c except for what struct cfi_fde shows. */
+struct cfi_cie {
+	struct cfi_bytes program;	/* initial instructions */
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra_reg;
+	size_t offset;		/* in the section */
+	uint8_t pc_encoding;	/* DW_EH_PE_* of FDE addresses */
+	bool augmented;		/* 'z': FDEs have augmentation data */
+	bool signal;		/* 'S' */
+	bool valid;
+	int error;		/* of the instructions, which are run once */
+	struct cfi_rule initial; /* what they say */
+};
+
+/* A section. The caller fills in the first group and keeps the bytes. */
+struct cfi {
+	const uint8_t *data;
+	size_t size;
+	uint64_t vaddr;		/* of data[0]: pc-relative addresses start from it */
+	uint16_t machine;	/* EM_X86_64 or EM_AARCH64 */
+	bool debug_frame;	/* else .eh_frame */
+	bool to_zero;		/* size is only a bound: an entry of length zero ends it */
+
+	struct cfi_cie last;	/* start with zeros */
+};
+
+struct cfi_fde {
+	uint64_t start, size;	/* of the code, in the file's address space; size > 0, no wrap */
+	size_t offset;		/* of the entry in the section */
+	bool signal;		/* augmentation 'S': its frames are interrupted, not called */
+	struct cfi_cie cie;
+	struct cfi_bytes program;
+	uint64_t program_vaddr;
+	uint16_t machine;
 };
 
 /* Registers by DWARF number (psABI), 0 for machines that wick doesn't know. */

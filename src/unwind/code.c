@@ -171,6 +171,11 @@ static const struct piece *piece_at(const struct code *c, uint64_t vaddr)
 	return NULL;
 }
 
+bool code_holds(const struct code *c, uint64_t vaddr)
+{
+	return piece_at(c, vaddr);
+}
+
 static uint32_t index_of(const struct code *c, uint64_t vaddr)
 {
 	const struct piece *p = piece_at(c, vaddr);

@@ -49,6 +49,8 @@ DEFINE_CLEANUP(code, struct code *, code_free)
  * until the next call. 0, -ENOMEM, -E2BIG (CODE_BYTES_MAX), -EINVAL (not ascending). */
 int must_check code_add(struct code *c, uint64_t vaddr, size_t size, uint8_t **ret_bytes);
 
+bool code_holds(const struct code *c, uint64_t vaddr);	/* a piece does */
+
 /* A function starts here; it is an outermost one. Addresses outside of the pieces are passed over.
  * 0, -ENOMEM. */
 int must_check code_function(struct code *c, uint64_t vaddr);

@@ -45,25 +45,7 @@ static bool is_cold_part(const struct elf *e, const struct elf_symbols *t, const
 	return !elf_read(e, t->strings + s->st_name, name, n) && strstr(name, ".cold");
 }
 
-static bool in_gap(const struct gap *gaps, size_t n, uint64_t vaddr)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (vaddr - gaps[mid].vaddr < gaps[mid].size)
-			return true;
-		if (vaddr < gaps[mid].vaddr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return false;
-}
-
-static int add_symbols(struct code *c, const struct elf *e, uint32_t type, const struct gap *gaps,
-		       size_t n, bool *ret_stripped)
+static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool *ret_stripped)
 {
 	cleanup(freep_cleanup) Elf64_Sym *chunk = NULL;
 	struct elf_symbols t;
@@ -86,7 +68,7 @@ static int add_symbols(struct code *c, const struct elf *e, uint32_t type, const
 			unsigned int kind = ELF64_ST_TYPE(s->st_info);
 
 			if ((kind == STT_FUNC || kind == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
-			    in_gap(gaps, n, s->st_value) && !is_cold_part(e, &t, s))
+			    code_holds(c, s->st_value) && !is_cold_part(e, &t, s))
 				r = code_function(c, s->st_value);
 		}
 		*ret_stripped = *ret_stripped && type != SHT_SYMTAB;
@@ -109,11 +91,11 @@ int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
 	if (!r && entry)
 		r = code_root(c, entry);
 	if (!r)
-		r = add_symbols(c, elf, SHT_SYMTAB, gaps, n, &stripped);
+		r = add_symbols(c, elf, SHT_SYMTAB, &stripped);
 	if (!r)
-		r = add_symbols(c, elf, SHT_DYNSYM, gaps, n, &stripped);
+		r = add_symbols(c, elf, SHT_DYNSYM, &stripped);
 	if (!r && debug)
-		r = add_symbols(c, debug, SHT_SYMTAB, gaps, n, &stripped);
+		r = add_symbols(c, debug, SHT_SYMTAB, &stripped);
 	if (!r)
 		r = code_trace(c, stripped);
 	if (!r)
