@@ -174,7 +174,7 @@ $(B)/addresses: tests/names/addresses.c $(B)/libwick.a
 
 test-names: $(B)/addresses
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
-	$(Q)ADDRESSES=$(abspath $(B)/addresses) python3 tests/names/compare.py $(NAMES)
+	$(Q)ADDRESSES=$(abspath $(B)/addresses) LIBRARIES="$(LDLIBS)" python3 tests/names/compare.py $(NAMES)
 
 # The BPF object for the other architecture: it must at least compile.
 $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)

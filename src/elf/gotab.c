@@ -18,6 +18,11 @@ _Static_assert(GOTAB_NAME_MAX < WINDOW, "a name fits into a window");
 
 /* Where in the module data of the runtime (struct moduledata): the same since 1.16. */
 enum { MODULE_HEADER = 0, MODULE_MINPC = 20, MODULE_TEXT = 22 };
+/* go:func.*, what offsets of tables count from: counters of coverage came before it with 1.20. */
+enum { MODULE_GOFUNC_118 = 38, MODULE_GOFUNC_120 = 40 };
+
+/* internal/abi/symtab.go: numbers of a list and of a table of each function. */
+enum { PCDATA_INLTREE = 2, FUNCDATA_INLTREE = 3 };
 
 /* A part of the table that is read mostly forwards. */
 struct window {
@@ -40,6 +45,9 @@ struct gotab {
 	uint64_t text;			/* what addresses count from */
 	uint64_t nfunc, next;		/* of them given out */
 	uint64_t steps;			/* through lists that may still be made */
+	uint64_t units, files;		/* where in the table */
+	uint64_t gofunc;		/* an address; 0: not looked for yet, or nowhere */
+	bool gofunc_tried;
 	uint32_t magic;
 	size_t field;			/* bytes of an address in functab and of an entry's address */
 	const struct elf_segment *code;
@@ -138,25 +146,37 @@ static int read_pointer(const struct elf *e, uint64_t vaddr, uint64_t *ret)
 	return r;
 }
 
-static int text_of_module(struct gotab *t, uint64_t first)
+/* Whether the module data at an address is that of this table. first: functab's first entry. */
+static int check_module(const struct gotab *t, uint64_t at, uint64_t first, uint64_t *ret_text)
 {
-	const struct elf_section *s = elf_section_by_name(t->e, ".go.module");
 	uint64_t header, minpc, text;
-	int r;
+	int r = read_pointer(t->e, at + MODULE_HEADER * sizeof(uint64_t), &header);
 
-	if (!s || s->size < (MODULE_TEXT + 1) * sizeof(uint64_t) || s->addr > UINT64_MAX - s->size)
-		return -ENOENT;
-	r = read_pointer(t->e, s->addr + MODULE_HEADER * sizeof(uint64_t), &header);
 	if (!r)
-		r = read_pointer(t->e, s->addr + MODULE_MINPC * sizeof(uint64_t), &minpc);
+		r = read_pointer(t->e, at + MODULE_MINPC * sizeof(uint64_t), &minpc);
 	if (!r)
-		r = read_pointer(t->e, s->addr + MODULE_TEXT * sizeof(uint64_t), &text);
+		r = read_pointer(t->e, at + MODULE_TEXT * sizeof(uint64_t), &text);
 	if (r)
 		return r;
 	if (header != t->vaddr || !text || text + first != minpc)
 		return -EBADMSG;
-	t->text = text;
+	*ret_text = text;
 	return 0;
+}
+
+static const struct elf_section *module_section(const struct gotab *t)
+{
+	const struct elf_section *s = elf_section_by_name(t->e, ".go.module");
+
+	return s && s->size >= (MODULE_GOFUNC_120 + 1) * sizeof(uint64_t) &&
+	       s->addr <= UINT64_MAX - s->size ? s : NULL;
+}
+
+static int text_of_module(struct gotab *t, uint64_t first)
+{
+	const struct elf_section *s = module_section(t);
+
+	return s ? check_module(t, s->addr, first, &t->text) : -ENOENT;
 }
 
 /* ---- the table ---- */
@@ -210,6 +230,8 @@ static int read_header(struct gotab *t)
 	case MAGIC_118:
 	case MAGIC_120:
 		t->names = word[3];
+		t->units = word[4];
+		t->files = word[5];
 		t->lists = word[6];
 		t->functab = t->funcdata = word[7];
 		t->field = 4;
@@ -219,7 +241,8 @@ static int read_header(struct gotab *t)
 	}
 	if (t->nfunc > GOTAB_FUNCS_MAX)
 		return -E2BIG;
-	if (!t->nfunc || t->names > t->size || t->lists > t->size || t->functab > t->size ||
+	if (!t->nfunc || t->names > t->size || t->lists > t->size || t->units > t->size ||
+	    t->files > t->size || t->functab > t->size ||
 	    (2 * t->nfunc + 1) * t->field > t->size - t->functab)
 		return -EBADMSG;
 	return find_text(t, word[2]);
@@ -319,34 +342,9 @@ int gotab_name(struct gotab *t, const struct gotab_func *f, const char **ret, si
 	return 0;
 }
 
-/* ---- lists of values ---- */
+/* ---- pages: reading here and there ---- */
 
-int gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret)
-{
-	/* struct _func of runtime2.go: address, name, args, deferreturn, pcsp, pcfile, pcln, npcdata,
-	 * unit, since 1.20 the start line, then two bytes: id and flags */
-	bool start_line = t->magic == MAGIC_120;
-	uint64_t flags;
-	uint32_t w[9];
-	const uint8_t *p;
-	size_t n;
-	int r;
-
-	if (t->magic != MAGIC_118 && !start_line)
-		return -ENOTSUP;
-	r = look(t, &t->in_funcdata, f->record, sizeof(w), &p, &n);
-	if (r)
-		return r;
-	memcpy(w, p, sizeof(w));
-	r = look_uint(t, &t->in_funcdata, f->record + sizeof(w) + (start_line ? 4 : 0) + 1, 1, &flags);
-	if (r)
-		return r;
-	*ret = (struct gotab_info){ .pcsp = w[4], .pcfile = w[5], .pcln = w[6], .unit = w[8],
-				    .flags = (uint8_t)flags };
-	return 0;
-}
-
-static int list_byte(struct gotab *t, uint64_t at, uint8_t *ret)
+static int page_of(struct gotab *t, uint64_t at, const struct page **ret)
 {
 	struct page *p = &t->pages[at / PAGE % PAGES];
 	uint64_t start = at - at % PAGE;
@@ -367,7 +365,54 @@ static int list_byte(struct gotab *t, uint64_t at, uint8_t *ret)
 		p->at = start + 1;
 		p->n = n;
 	}
-	*ret = p->bytes[at - start];
+	*ret = p;
+	return 0;
+}
+
+static int peek(struct gotab *t, uint64_t at, size_t n, void *ret)
+{
+	const struct page *p;
+	uint8_t *to = ret;
+
+	while (n) {
+		size_t skip = at % PAGE, some;
+		int r = page_of(t, at, &p);
+
+		if (r)
+			return r;
+		if (skip >= p->n)
+			return -EBADMSG;
+		some = MIN(n, p->n - skip);
+		memcpy(to, p->bytes + skip, some);
+		to += some;
+		at += some;
+		n -= some;
+	}
+	return 0;
+}
+
+/* ---- lists of values ---- */
+
+int gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret)
+{
+	/* struct _func of runtime2.go: address, name, args, deferreturn, pcsp, pcfile, pcln, npcdata,
+	 * unit, since 1.20 the start line, then two bytes: id and flags */
+	bool start_line = t->magic == MAGIC_120;
+	size_t n = (9 + start_line) * sizeof(uint32_t);
+	uint32_t w[10] = { 0 };
+	uint8_t last[4];	/* id, flags, nothing, number of tables */
+	int r;
+
+	if (t->magic != MAGIC_118 && !start_line)
+		return -ENOTSUP;
+	r = peek(t, f->record, n, w);
+	if (!r)
+		r = peek(t, f->record + n, sizeof(last), last);
+	if (r)
+		return r;
+	*ret = (struct gotab_info){ .pcsp = w[4], .pcfile = w[5], .pcln = w[6], .npcdata = w[7],
+				    .unit = w[8], .start_line = w[9], .flags = last[1],
+				    .nfuncdata = last[3], .more = f->record + n + sizeof(last) };
 	return 0;
 }
 
@@ -378,7 +423,7 @@ static int list_number(struct gotab *t, struct gotab_value *v, uint32_t *ret)
 	uint8_t b;
 
 	for (unsigned int shift = 0; shift < 35; shift += 7) {
-		int r = list_byte(t, t->lists + v->list + v->read, &b);
+		int r = peek(t, t->lists + v->list + v->read, 1, &b);
 
 		if (r)
 			return r;
@@ -414,4 +459,183 @@ int gotab_value(struct gotab *t, struct gotab_value *v)
 	v->start = v->end;
 	v->end += (uint64_t)length * unit;
 	return 0;
+}
+
+/* ---- by address ---- */
+
+static int entry_start(struct gotab *t, uint64_t i, uint64_t *ret)
+{
+	uint64_t v = 0;
+	int r = peek(t, t->functab + 2 * i * t->field, t->field, &v);
+
+	if (!r)
+		*ret = t->text + v;
+	return r;
+}
+
+int gotab_find(struct gotab *t, uint64_t vaddr, struct gotab_func *ret)
+{
+	uint64_t low = 0, high = t->nfunc, start, end, record = 0;
+	uint32_t name;
+	int r;
+
+	t->budget = GOTAB_FIND_READS;
+	t->steps = GOTAB_FIND_STEPS;
+	while (low < high) {	/* the first that begins behind it */
+		uint64_t mid = low + (high - low) / 2;
+
+		r = entry_start(t, mid, &start);
+		if (r)
+			return r;
+		if (start > vaddr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (!low)
+		return -ENOENT;
+	r = entry_start(t, low - 1, &start);
+	if (!r)
+		r = entry_start(t, low, &end);	/* nfunc has an entry, too: the last one's end */
+	if (!r)
+		r = peek(t, t->functab + (2 * low - 1) * t->field, t->field, &record);
+	if (!r && record > t->size - t->funcdata)
+		r = -EBADMSG;
+	if (!r)
+		r = peek(t, t->funcdata + record + t->field, sizeof(name), &name);
+	if (r)
+		return r;
+	if (vaddr >= end)
+		return -ENOENT;
+	*ret = (struct gotab_func){ .start = start, .end = end, .record = t->funcdata + record,
+				    .name = t->names + name };
+	return 0;
+}
+
+int gotab_value_at(struct gotab *t, const struct gotab_func *f, uint32_t list, uint64_t vaddr,
+		   int32_t *ret)
+{
+	struct gotab_value v = { .list = list, .end = f->start };
+	int r;
+
+	while (!(r = gotab_value(t, &v)))
+		if (v.end > vaddr) {
+			*ret = v.value;
+			return 0;
+		}
+	if (r != -ENOENT)
+		return r;
+	*ret = -1;
+	return 0;
+}
+
+int gotab_file(struct gotab *t, const struct gotab_info *info, int32_t number, char *ret, size_t size)
+{
+	uint32_t offset;
+	int r;
+
+	if (number < 0)
+		return -ENOENT;
+	r = peek(t, t->units + ((uint64_t)info->unit + (uint32_t)number) * sizeof(offset),
+		 sizeof(offset), &offset);
+	if (r)
+		return r;
+	if (offset == UINT32_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < size; i++) {
+		r = peek(t, t->files + offset + i, 1, &ret[i]);
+		if (r || !ret[i])
+			return r;
+	}
+	return -ENOENT;
+}
+
+/* The module data of a program that has no section for it: the words of its data are looked through
+ * for the table's address. */
+static int scan_for_module(struct gotab *t, uint64_t first, uint64_t *ret)
+{
+	uint64_t left = GOTAB_SCAN_MAX * sizeof(uint64_t), words[CHUNK], text;
+	const struct elf_segment *s;
+	size_t n;
+
+	s = elf_segments(t->e, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].type != PT_LOAD || !(s[i].flags & PF_W))
+			continue;
+		for (uint64_t at = 0; at < MIN(s[i].filesz, left); at += sizeof(words)) {
+			size_t size = (size_t)MIN(sizeof(words), s[i].filesz - at);
+			int r = elf_read(t->e, s[i].offset + at, words, size);
+
+			if (r)
+				return r;
+			for (size_t w = 0; w < size / sizeof(*words); w++) {
+				*ret = s[i].vaddr + at + w * sizeof(*words);
+				if (words[w] == t->vaddr && !check_module(t, *ret, first, &text))
+					return 0;
+			}
+		}
+		left -= MIN(s[i].filesz, left);
+	}
+	return -ENOENT;
+}
+
+/* Where tables of functions are; 0: nowhere. */
+static uint64_t gofunc(struct gotab *t)
+{
+	const struct elf_section *s = module_section(t);
+	uint64_t at = s ? s->addr : 0, first = 0;
+	size_t word = t->magic == MAGIC_118 ? MODULE_GOFUNC_118 : MODULE_GOFUNC_120;
+
+	if (t->gofunc_tried)
+		return t->gofunc;
+	t->gofunc_tried = true;
+	if (peek(t, t->functab, t->field, &first) || (!s && scan_for_module(t, first, &at)) ||
+	    read_pointer(t->e, at + word * sizeof(uint64_t), &t->gofunc))
+		t->gofunc = 0;
+	return t->gofunc;
+}
+
+/* struct inlinedCall of symtabinl.go: 20 bytes until 1.19, then 16. */
+static int read_call(struct gotab *t, const struct gotab_func *f, uint64_t tree, int32_t index,
+		     struct gotab_call *ret)
+{
+	bool old = t->magic == MAGIC_118;
+	size_t size = old ? 20 : 16;
+	uint64_t offset;
+	uint32_t w[5];
+	int r = elf_vaddr_to_offset(t->e, tree + (uint32_t)index * size, &offset);
+
+	if (!r)
+		r = elf_read(t->e, offset, w, size);
+	if (r)
+		return r;
+	*ret = (struct gotab_call){
+		.callee = { .name = t->names + (old ? w[3] : w[1]) },
+		.at = f->start + (old ? w[4] : w[2]),
+		.start_line = old ? 0 : w[3],
+	};
+	return 0;
+}
+
+int gotab_inlined(struct gotab *t, const struct gotab_func *f, const struct gotab_info *info,
+		  uint64_t vaddr, struct gotab_call *ret)
+{
+	uint32_t list, tree;
+	int32_t index;
+	int r;
+
+	if (info->npcdata <= PCDATA_INLTREE || info->nfuncdata <= FUNCDATA_INLTREE)
+		return -ENOENT;
+	r = peek(t, info->more + PCDATA_INLTREE * sizeof(list), sizeof(list), &list);
+	if (!r)
+		r = peek(t, info->more + ((uint64_t)info->npcdata + FUNCDATA_INLTREE) * sizeof(tree),
+			 sizeof(tree), &tree);
+	if (r)
+		return r;
+	if (!list || tree == UINT32_MAX || !gofunc(t))
+		return -ENOENT;
+	r = gotab_value_at(t, f, list, vaddr, &index);
+	if (r || index < 0)
+		return r ? r : -ENOENT;
+	return read_call(t, f, t->gofunc + tree, index, ret);
 }

@@ -64,7 +64,11 @@ struct gotab_info {
 	uint32_t pcsp;	/* lists of values, for gotab_value: bytes below the return address, */
 	uint32_t pcfile, pcln;	/* file number, line; 0: none */
 	uint32_t unit;		/* what file numbers count from */
+	uint32_t start_line;	/* since 1.20; 0: unknown */
 	uint8_t flags;
+	uint32_t npcdata;	/* more lists, */
+	uint8_t nfuncdata;	/* and more tables */
+	uint64_t more;		/* where in the table they are listed */
 };
 /* -ENOTSUP before Go 1.18. */
 int must_check gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret);
@@ -77,6 +81,33 @@ struct gotab_value {
 	int32_t value;
 };
 int must_check gotab_value(struct gotab *t, struct gotab_value *v);
+
+/* ---- by address ---- */
+
+/* The function that holds an address; -ENOENT. May be mixed with gotab_next. Each call may read
+ * GOTAB_FIND_READS bytes and take GOTAB_FIND_STEPS steps, those with its function after it
+ * included. 1 to 20 us. */
+#define GOTAB_FIND_READS (4u << 20)
+#define GOTAB_FIND_STEPS (1u << 20)
+int must_check gotab_find(struct gotab *t, uint64_t vaddr, struct gotab_func *ret);
+
+/* The value of a list at an address of the function; -1: it has none there. */
+int must_check gotab_value_at(struct gotab *t, const struct gotab_func *f, uint32_t list,
+			      uint64_t vaddr, int32_t *ret);
+/* The path of a file by its number in the function's pcfile. ret has `size` bytes, -ENOENT if it is
+ * longer. */
+int must_check gotab_file(struct gotab *t, const struct gotab_info *info, int32_t number, char *ret,
+			  size_t size);
+
+/* The innermost call that was inlined at an address of the function, and an address of the function
+ * that stands for the place of the call: ask again with that one until -ENOENT. */
+struct gotab_call {
+	struct gotab_func callee;	/* only its name */
+	uint64_t at;
+	uint32_t start_line;		/* of the callee; 0: unknown */
+};
+int must_check gotab_inlined(struct gotab *t, const struct gotab_func *f,
+			     const struct gotab_info *info, uint64_t vaddr, struct gotab_call *ret);
 
 DEFINE_CLEANUP(gotab, struct gotab *, gotab_free)
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "symbol/debugfile.h"
 #include "symbol/debuginfo.h"
+#include "symbol/golines.h"
 
 #define FILE_SHARE 4	/* one file may use 1/4 of the time, while others want some, too */
 
@@ -13,8 +14,10 @@ struct source {			/* one file */
 	struct elf *elf;	/* NULL: closed */
 	int fd;			/* -1: closed */
 	struct debugfile debug;	/* elf: NULL, none or not needed */
+	struct golines *go;	/* NULL: not Go's */
 	struct debuginfo *dwarf;
-	int error;		/* of opening; 0 */
+	int error;		/* of opening, or a budget; 0 */
+	int dwarf_error;	/* beside Go's table */
 	bool found;
 	uint64_t ns, refused, used;
 };
@@ -41,6 +44,7 @@ int lines_new(const struct lines_options *o, struct lines **ret)
 static void close_source(struct source *s)
 {
 	debuginfo_free(take(s->dwarf));
+	golines_free(take(s->go));
 	if (s->debug.elf)
 		debugfile_close(&s->debug);
 	s->debug.elf = NULL;
@@ -82,7 +86,7 @@ void lines_begin(struct lines *l)
 
 static uint64_t memory_of(const struct source *s)
 {
-	return s->dwarf ? debuginfo_memory(s->dwarf) : 0;
+	return (s->dwarf ? debuginfo_memory(s->dwarf) : 0) + (s->go ? GOLINES_BYTES : 0);
 }
 
 /* Closes files, those first that weren't asked for longest, until all but one fit with it. */
@@ -97,8 +101,8 @@ static void make_room(struct lines *l, const struct source *keep)
 			struct source *s = &l->sources[i];
 
 			sum += memory_of(s);
-			open += s->dwarf != NULL;
-			if (s->dwarf && s != keep && (!oldest || s->used < oldest->used))
+			open += s->elf != NULL;
+			if (s->elf && s != keep && (!oldest || s->used < oldest->used))
 				oldest = s;
 		}
 		if ((sum <= l->o.max_bytes && open <= LINES_OPEN_MAX) || !oldest)
@@ -115,8 +119,31 @@ static bool has_dwarf(const struct elf *e)
 	return s && s->type != SHT_NOBITS;
 }
 
-/* Opens the file that has the DWARF of a file: itself or its debug file. */
-static int open_files(struct source *s, const struct lines_file *file, const struct elf **ret)
+/* Opens DWARF: the file's own or its debug file's. */
+static int open_dwarf(struct lines *l, struct source *s, const struct debugfile_where *where,
+		      uint64_t deadline)
+{
+	struct debuginfo_options o = { .elf = s->elf, .code = s->elf, .max_bytes = l->o.max_bytes,
+				       .inlines = l->o.inlines, .deadline = deadline };
+	int r;
+
+	if (!has_dwarf(s->elf)) {
+		r = debugfile_find(s->elf, where, &s->debug);
+		if (r)
+			return r;
+		o.elf = s->debug.elf;
+		if (!has_dwarf(o.elf))
+			return -ENOENT;
+	}
+	r = debuginfo_open(&o, &s->dwarf);
+	if (!r)
+		make_room(l, s);
+	return r;
+}
+
+/* What a file that has Go's table has in DWARF (C code) is opened when it is asked for. */
+static int open_source(struct lines *l, struct source *s, const struct lines_file *file,
+		       uint64_t deadline)
 {
 	int r;
 
@@ -124,29 +151,8 @@ static int open_files(struct source *s, const struct lines_file *file, const str
 	if (s->fd < 0)
 		return s->fd;
 	r = elf_open_fd(s->fd, &s->elf, NULL);
-	if (r)
-		return r;
-	*ret = s->elf;
-	if (has_dwarf(s->elf))
-		return 0;
-	r = debugfile_find(s->elf, file->where, &s->debug);
-	if (r)
-		return r;
-	*ret = s->debug.elf;
-	return has_dwarf(s->debug.elf) ? 0 : -ENOENT;
-}
-
-static int open_source(struct lines *l, struct source *s, const struct lines_file *file,
-		       uint64_t deadline)
-{
-	struct debuginfo_options o = { .max_bytes = l->o.max_bytes, .inlines = l->o.inlines,
-				       .deadline = deadline };
-	int r = open_files(s, file, &o.elf);
-
-	if (!r) {
-		o.code = s->elf;
-		r = debuginfo_open(&o, &s->dwarf);
-	}
+	if (!r && golines_open(s->elf, l->o.inlines, &s->go))
+		r = open_dwarf(l, s, file->where, deadline);
 	if (r)
 		close_source(s);
 	else
@@ -168,6 +174,19 @@ static uint64_t deadline_of(const struct lines *l, const struct source *s, uint6
 	return now + MIN(all, own - MIN(s->ns, own));
 }
 
+/* -ENOTSUP of Go's table: of a version that it can't read. */
+static int ask_go(struct lines *l, struct source *s, const struct lines_file *file,
+		  uint64_t deadline, uint64_t vaddr, struct line_chain *ret)
+{
+	int r = golines_lookup(s->go, vaddr, ret);
+
+	if (r != -ENOENT && r != -ENOTSUP)
+		return r;
+	if (!s->dwarf && !s->dwarf_error)
+		s->dwarf_error = open_dwarf(l, s, file->where, deadline);
+	return s->dwarf ? debuginfo_lookup(s->dwarf, vaddr, deadline, ret) : s->dwarf_error;
+}
+
 static int ask(struct lines *l, struct source *s, const struct lines_file *file, uint64_t vaddr,
 	       struct line_chain *ret)
 {
@@ -176,12 +195,13 @@ static int ask(struct lines *l, struct source *s, const struct lines_file *file,
 
 	if (s->error)
 		return s->error;
-	if (!s->dwarf)
+	if (!s->elf)
 		s->error = open_source(l, s, file, deadline);
 	if (s->error)
 		return s->error;
 	s->found = true;
-	r = debuginfo_lookup(s->dwarf, vaddr, deadline, ret);
+	r = s->go ? ask_go(l, s, file, deadline, vaddr, ret) :
+		    debuginfo_lookup(s->dwarf, vaddr, deadline, ret);
 	if (is_budget(r))
 		s->error = r;
 	return r;

@@ -1,0 +1,107 @@
+"""Programs that are built for the comparison: two programs by every compiler, version of DWARF, linker and
+way of keeping debug information that is here. Kept in build/names."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.join(ROOT, "tests/names")
+DIRECTORY = os.path.join(ROOT, "build/names")
+LIBRARIES = os.environ.get("LIBRARIES", "").split()     # what the Makefile links with
+
+# name: compiler, flags. C is wick itself as far as it needs no kernel, C++ is real.cc.
+C = {
+    "c-gcc-2": "gcc -O2 -gdwarf-2",
+    "c-gcc-3": "gcc -O2 -gdwarf-3",
+    "c-gcc-4": "gcc -O3 -gdwarf-4",
+    "c-gcc-5": "gcc -O2 -gdwarf-5",
+    "c-gcc-5-64": "gcc -O2 -gdwarf-5 -gdwarf64",
+    "c-gcc-O0": "gcc -O0 -g",
+    "c-gcc-Os-gc": "gcc -Os -g -ffunction-sections -Wl,--gc-sections",
+    "c-gcc-lto": "gcc -O2 -g -flto=2",
+    "c-gcc-zlib": "gcc -O2 -g -gz=zlib",
+    "c-gcc-zstd": "gcc -O2 -g -Wl,--compress-debug-sections=zstd",
+    "c-gcc-no-pie": "gcc -O2 -g -no-pie",
+    "c-gcc-gold": "gcc -O2 -g -fuse-ld=gold -Wl,--icf=all -ffunction-sections",
+    "c-clang-4": "clang -O2 -gdwarf-4",
+    "c-clang-5": "clang -O2 -gdwarf-5",
+    "c-clang-lto": "clang -O2 -g -flto -fuse-ld=lld",
+    "c-clang-lld-icf": "clang -O2 -g -fuse-ld=lld -ffunction-sections -Wl,--icf=all,--gc-sections",
+    "c-clang-mold": "clang -O2 -g -fuse-ld=mold",
+}
+CXX = {
+    "cxx-gcc-4": "g++ -O2 -gdwarf-4",
+    "cxx-gcc-5": "g++ -O2 -gdwarf-5",
+    "cxx-gcc-O1-types": "g++ -O1 -g -fdebug-types-section",
+    "cxx-gcc-split-4": "g++ -O2 -gdwarf-4 -gsplit-dwarf",
+    "cxx-gcc-split-5": "g++ -O2 -gdwarf-5 -gsplit-dwarf",
+    "cxx-clang-5": "clang++ -O2 -gdwarf-5",
+    "cxx-clang-O3-4": "clang++ -O3 -gdwarf-4 -fuse-ld=lld",
+    "cxx-clang-split-4": "clang++ -O2 -gdwarf-4 -gsplit-dwarf",
+    "cxx-clang-split-5": "clang++ -O2 -gdwarf-5 -gsplit-dwarf",
+}
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
+    if done.returncode:
+        print(f"not built: {' '.join(command)[:100]}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+    return not done.returncode
+
+
+def build(name, command):
+    """The program's path, or None. Compiled in a directory of its own: .dwo files lie there."""
+    directory = os.path.join(DIRECTORY, name)
+    out = os.path.join(directory, name)
+    if os.path.exists(out):
+        return out
+    if not shutil.which(command.split()[0]):
+        return None
+    os.makedirs(directory, exist_ok=True)
+    args = command.split() + ["-w", "-o", out]
+    if name.startswith("cxx"):
+        args += [os.path.join(HERE, "programs/real.cc")]
+    else:
+        args += ["-std=gnu17", "-D_GNU_SOURCE"] + [f"-I{ROOT}/{d}" for d in
+                                                   ("include", "src", "bpf", "build/gen")]
+        args += [os.path.join(HERE, "addresses.c")] + sources() + LIBRARIES + ["-pthread"]
+    return out if run(args, cwd=directory) else None
+
+
+def sources():
+    found = []
+    for d in ("base", "elf", "unwind", "symbol", "proc", "profile"):
+        d = os.path.join(ROOT, "src", d)
+        found += [os.path.join(d, f) for f in sorted(os.listdir(d)) if f.endswith(".c")]
+    return found + [os.path.join(ROOT, "build/gen/profile.pb-c.c")]
+
+
+def derive(name, source, *commands):
+    """A copy of a program that was changed by commands; OUT stands for its path."""
+    directory = os.path.join(DIRECTORY, name)
+    out = os.path.join(directory, name)
+    if not source:
+        return None
+    if not os.path.exists(out):
+        os.makedirs(directory, exist_ok=True)
+        shutil.copy(source, out)
+        for c in commands:
+            if not run([out if w == "OUT" else w for w in c.split()], cwd=directory):
+                os.remove(out)
+                return None
+    return out
+
+
+def make():
+    made = {}
+    for name, command in {**C, **CXX}.items():
+        made[name] = build(name, command)
+    made["c-debuglink"] = derive("c-debuglink", made["c-gcc-5"],
+                                 "objcopy --only-keep-debug OUT c-debuglink.debug",
+                                 "objcopy --strip-all --add-gnu-debuglink=c-debuglink.debug OUT")
+    made["c-dwz"] = derive("c-dwz", made["c-gcc-5"], "dwz OUT")
+    made["cxx-dwz"] = derive("cxx-dwz", made["cxx-gcc-4"], "dwz OUT")
+    made["c-stripped"] = derive("c-stripped", made["c-gcc-5"], "strip OUT")
+    return [p for p in made.values() if p]
