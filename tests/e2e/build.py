@@ -59,6 +59,15 @@ RECIPES = {
     "names-rust-v0": "rustc -C opt-level=2 -C force-frame-pointers=yes "
     "-C symbol-mangling-version=v0 -o {out} names.rs",
     "names-go": "go build -o {out} names.go",
+    "inlined": c("inlined.c", base="-O2 -g"),
+    "inlined-2": c("inlined.c", base="-O2 -gdwarf-2 -gstrict-dwarf"),
+    "inlined-clang": "clang -std=gnu17 -D_GNU_SOURCE -O2 -gdwarf-4 -o {out} inlined.c",
+    "inlined-zlib": c("inlined.c", "-gz=zlib", base="-O2 -g"),
+    "inlined-zstd": c("inlined.c", "-Wl,--compress-debug-sections=zstd", base="-O2 -g"),
+    "inlined-rust": "rustc -C opt-level=2 -g -o {out} inlined.rs",
+    "inlined-go": "go build -o {out} inlined.go",
+    "inlined-go-stripped": "go build -ldflags=-s -o {out} inlined.go",
+    "inlined-go-pie": "go build -buildmode=pie -ldflags=-s -o {out} inlined.go",
 }
 
 
