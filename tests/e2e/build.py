@@ -60,7 +60,7 @@ RECIPES = {
     "-C symbol-mangling-version=v0 -o {out} names.rs",
     "names-go": "go build -o {out} names.go",
     "inlined": c("inlined.c", base="-O2 -g"),
-    "inlined-2": c("inlined.c", base="-O2 -gdwarf-2 -gstrict-dwarf"),
+    "inlined-2": c("inlined.c", base="-O2 -gdwarf-2"),
     "inlined-clang": "clang -std=gnu17 -D_GNU_SOURCE -O2 -gdwarf-4 -o {out} inlined.c",
     "inlined-zlib": c("inlined.c", "-gz=zlib", base="-O2 -g"),
     "inlined-zstd": c("inlined.c", "-Wl,--compress-debug-sections=zstd", base="-O2 -g"),

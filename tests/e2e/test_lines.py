@@ -33,7 +33,10 @@ def has_chain(source):
     expected = marked(source)
 
     def check(s):
-        frames = s.frames[:4]
+        frames = list(s.frames)
+        while frames and last(frames[0].name) != "innermost":
+            frames.pop(0)   # what it calls, inlined in turn; the kernel
+        frames = frames[:4]
         if tuple(last(f.name) for f in frames) != CHAIN:
             return False
         return (0 <= expected["innermost"] - frames[0].line <= 2 and
@@ -45,7 +48,7 @@ def has_chain(source):
 
 def expect_chain(r, source, path):
     expect_most(r, has_chain(source), among=lambda s: any(last(f.name) == "outer" for f in s.frames),
-                share=0.95)
+                share=0.95, at_least=60)
     mapping = [m for m in r.profile.mappings if m.file == path][0]
     lib.check(mapping.has_filenames and mapping.has_line_numbers and mapping.has_inline_frames,
               f"the mapping says {mapping}")
