@@ -3,6 +3,7 @@
  * Each item is one function that looks at facts, or really tries what profiling needs and undoes
  * it. "degraded": something is lost, profiling works. "blocked": it can't start.
  */
+#include "cli/check_files.h"
 #include "cli/commands.h"
 #include "proc/cgroup.h"
 #include "proc/host.h"
@@ -30,7 +31,24 @@ struct check {
 	unsigned int degraded, blocked;
 };
 
-static const struct option_row rows[] = { { .type = OPT_END } };
+struct options {
+	uint32_t files;		/* pid, 0: not asked */
+	uint64_t duration;
+	bool unsafe_kernel;
+};
+
+#define OPT(field) .offset = offsetof(struct options, field)
+
+static const struct option_row rows[] = {
+	{ OPT_U32, 0, "files", "PID", "instead: the unwind table of each file that this process runs",
+	  OPT(files), .min = 1, .max = INT32_MAX },
+	{ OPT_SECONDS, 'd', "duration", "SECONDS",
+	  "with --files: sample the process for so long, and say where its stacks are truncated",
+	  OPT(duration), .min = 10000000, .max = 3600000000000ULL },
+	{ OPT_FLAG, 0, "unsafe-kernel", NULL, "with -d: also on kernels that can freeze",
+	  OPT(unsafe_kernel) },
+	{ .type = OPT_END },
+};
 
 static int run(int argc, char **argv);
 
@@ -38,7 +56,10 @@ const struct command cmd_check_command = {
 	.name = "check",
 	.operands = "",
 	.help = "say what this host allows, and what to do about it",
-	.notes = "Exit status: 0 if profiling can start, 1 if something blocks it.\n",
+	.notes = "Exit status: 0 if profiling can start, 1 if something blocks it.\n"
+		 "--files: rows, their memory, CPU time of compiling, the share of the text that has rules\n"
+		 "and where those come from: .eh_frame, .debug_frame, the code itself. Of Go programs only\n"
+		 "functions without a frame have rows; the rest is walked by frame pointers.\n",
 	.rows = rows,
 	.run = run,
 };
@@ -367,15 +388,22 @@ static int run(int argc, char **argv)
 		check_open_files, check_memory,
 	};
 	struct check c = { 0 };
+	struct options o = { 0 };
 	struct operands none;
 	struct err e = { "" };
 	size_t i;
-	int r = options_parse(&cmd_check_command, NULL, argc, argv, &none, &e);
+	int r = options_parse(&cmd_check_command, &o, argc, argv, &none, &e);
 
+	if (!r && !o.files && (o.duration || o.unsafe_kernel))
+		r = err_set(&e, -EINVAL, "-d and --unsafe-kernel go with --files");
 	if (r < 0)
 		return usage_error(&cmd_check_command, &e);
 	if (r)
 		return EXIT_OK;
+	if (o.files) {
+		r = check_files(o.files, o.duration, o.unsafe_kernel, &e);
+		return r ? run_error(&cmd_check_command, &e) : EXIT_OK;
+	}
 	r = host_read("", &c.host);
 	if (r) {
 		err_set(&e, r, "%s", strerror(-r));

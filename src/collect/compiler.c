@@ -63,20 +63,20 @@ static const struct elf *open_debug(void *arg)
 	return s->found.elf;
 }
 
-static void compile(const struct job *j, struct compiled *ret)
+int compile_file(int fd, const char *path, struct unwtab **ret)
 {
 	cleanup(elf_cleanup) struct elf *elf = NULL;
-	struct debug_search search = { .path = j->path };
+	struct debug_search search = { .path = path };
 	const struct unwtab_debug debug = { open_debug, &search };
+	int r = elf_open_fd(fd, &elf, NULL);
 
-	*ret = (struct compiled){ .id = j->id };
-	ret->error = elf_open_fd(j->fd, &elf, NULL);
-	if (ret->error)
-		return;
+	if (r)
+		return r;
 	search.elf = elf;
-	ret->error = unwtab_compile(elf, &debug, &UNWTAB_LIMITS_DEFAULT, &ret->table);
+	r = unwtab_compile(elf, &debug, &UNWTAB_LIMITS_DEFAULT, ret);
 	if (search.found.elf)
 		debugfile_close(&search.found);
+	return r;
 }
 
 /* What is gained by a job for its cost: samples per 64 KiB of file. */
@@ -132,7 +132,8 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&c->lock);
 		if (stop)
 			return NULL;
-		compile(&j, &d);
+		d = (struct compiled){ .id = j.id };
+		d.error = compile_file(j.fd, j.path, &d.table);
 		free_job(&j);
 		finish(c, &d);
 	}

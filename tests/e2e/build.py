@@ -52,6 +52,7 @@ RECIPES = {
     "reuse": c("reuse.c"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),
+    "lost": c("lost.c"),
     "zero": c("zero.c"),
     "family": c("family.c"),
     "names-cc": f"{CXX} {PLAIN} -o {{out}} names.cc",
