@@ -77,10 +77,11 @@ static void drop(struct labels *l, size_t i)
 
 static int insert(struct labels *l, size_t i, const char *name, char *value)
 {
+	const bool service = !strcmp(name, LABELS_SERVICE);
 	char *copy;
 	int r;
 
-	if (l->n >= LABELS_MAX)
+	if (!service && l->n - !!labels_get(l, LABELS_SERVICE) >= LABELS_MAX)
 		return -E2BIG;
 	r = array_grow(&l->v, &l->cap, l->n + 1, sizeof(*l->v));
 	if (r)

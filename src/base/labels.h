@@ -12,6 +12,8 @@
  * LABEL_VALUE_MAX bytes, cut at a character's end. Names that begin with "__" are the servers' own
  * and belong to whoever encodes: labels_set turns them into "_".
  *
+ * There is always room for LABELS_SERVICE, without which servers make up a name.
+ *
  * Ownership: the set copies; pointers it returns are borrowed until the next change. A set that is
  * zeroed is empty. Cost: linear in the labels, of which there are few.
  */
@@ -21,10 +23,12 @@
 #include "base/buf.h"
 
 enum {
-	LABELS_MAX = 28,	/* of a series; servers take 30 and we add __name__ and service_name */
+	LABELS_MAX = 28,	/* besides service_name; servers take 30 and we add __name__ */
 	LABEL_NAME_MAX = 1024,	/* bytes, NUL included */
 	LABEL_VALUE_MAX = 2048,
 };
+
+#define LABELS_SERVICE "service_name"
 
 struct label {
 	char *name, *value;
