@@ -32,12 +32,9 @@ static int check_event(const char *text, struct err *e)
 
 static int check_label(const char *text, struct err *e)
 {
-	struct push_label label;
-	int r = push_label_parse(text, &label, e);
+	cleanup(labels_cleanup) struct labels one = LABELS_INIT;
 
-	if (!r)
-		push_label_free(&label);
-	return r;
+	return push_label_add(&one, text, e);
 }
 
 static int check_push(const char *text, struct err *e)

@@ -105,7 +105,11 @@ const struct command cmd_record_command = {
 		 "cpu-migrations; with a PMU also cycles instructions cache-references cache-misses\n"
 		 "branches branch-misses. Without one, cycles becomes cpu-clock.\n"
 		 "File endings: .pb.gz .pb .folded .speedscope.json .txt\n"
-		 "Push: pyroscope+http://HOST:4040, pyroscope+https://USER:PASSWORD@HOST\n",
+		 "Push: pyroscope+http://HOST:4040 pyroscope-ingest+http://HOST:4040\n"
+		 "profefe+http://HOST:10100 parca+grpc://HOST:7070 otlp+http://HOST:4318 file:///DIR;\n"
+		 "with TLS +https and +grpcs. Before HOST: USER:PASSWORD@. Behind it: ?tenant=ID\n"
+		 "?password-file=FILE ?bearer-file=FILE ?ca-file=FILE ?cert-file=FILE&key-file=FILE\n"
+		 "?insecure=yes ?timeout=30s, otlp: ?proto=1.9, file: ?max-bytes=1G&max-age=7d\n",
 	.rows = rows,
 	.runs_command = true,
 	.run = run,
@@ -117,8 +121,8 @@ struct record {
 	enum format format;
 	const struct event *event;
 	struct push_target **targets;
-	struct push_label *labels;
-	size_t ntargets, nlabels;
+	size_t ntargets;
+	struct labels labels;		/* of what is pushed */
 	struct kallsyms *kallsyms;	/* NULL: unreadable */
 	struct cgroups *cgroups;
 	struct recorder *rec;
@@ -163,26 +167,25 @@ static int check_event(struct record *r, struct err *e)
 static int check_push(struct record *r, struct err *e)
 {
 	const struct options *o = r->o;
-	int ret;
+	struct err why = { "" };
+	int ret = 0;
 
 	if (o->labels.n && !o->push.n)
 		return err_set(e, -EINVAL, "--label goes with --push");
 	r->targets = calloc(o->push.n + 1, sizeof(struct push_target *));
-	r->labels = calloc(o->labels.n + 1, sizeof(*r->labels));
-	if (!r->targets || !r->labels)
+	if (!r->targets)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < o->labels.n; i++, r->nlabels++) {
-		ret = push_label_parse(o->labels.v[i], &r->labels[i], e);
+	for (size_t i = 0; i < o->labels.n; i++) {
+		ret = push_label_add(&r->labels, o->labels.v[i], &why);
 		if (ret)
-			return ret;
+			return err_set(e, ret, "--label: %s", why.msg);
 	}
-	ret = push_labels_check(r->labels, r->nlabels, e);
-	for (size_t i = 0; i < o->push.n && !ret; i++) {
-		ret = push_parse(o->push.v[i], &r->targets[i], e);
-		if (!ret)
-			r->ntargets++;
+	for (size_t i = 0; i < o->push.n; i++, r->ntargets++) {
+		ret = push_parse(o->push.v[i], &r->targets[i], &why);
+		if (ret)
+			return err_set(e, ret, "--push: %s", why.msg);
 	}
-	return ret;
+	return 0;
 }
 
 static int check_options(struct record *r, struct err *e)
@@ -431,9 +434,18 @@ static int build(struct record *r, struct symbolizer *sym, struct profile **ret,
 	return err;
 }
 
+static void say_pushed(const struct push_target *t, const struct push_result *res)
+{
+	fprintf(stderr, "wick: pushed %zu bytes to %s", res->sent, push_name(t));
+	if (res->parts > 1)
+		fprintf(stderr, " in %u parts", res->parts);
+	if (res->unsendable)
+		fprintf(stderr, ", without %u samples that are too large", res->unsendable);
+	fprintf(stderr, "\n");
+}
+
 static int push_all(struct record *r, const struct profile *p, struct err *e)
 {
-	cleanup(buf_cleanup) struct buf gz = BUF_INIT(PPROF_MAX_BYTES);
 	int ret = 0;
 
 	if (!r->ntargets)
@@ -442,22 +454,17 @@ static int push_all(struct record *r, const struct profile *p, struct err *e)
 		fprintf(stderr, "wick: nothing pushed: the profile has no samples\n");
 		return 0;
 	}
-	ret = pprof_write(p, true, &gz);
-	if (ret)
-		return err_set(e, ret, "can't encode the profile: %s", strerror(-ret));
 	for (size_t i = 0; i < r->ntargets; i++) {	/* one that fails keeps no other from its copy */
 		struct push_result res = { 0 };
 		struct err why = { "" };
-		int failed = push_send(r->targets[i], r->labels, r->nlabels, gz.data, gz.len, &res,
-				       &why);
+		int failed = push_send(r->targets[i], &r->labels, p, &res, &why);
 
 		if (failed && !ret)
 			ret = err_set(e, failed, "%s", why.msg);
 		else if (failed)
 			fprintf(stderr, "wick: %s\n", why.msg);
 		else if (!r->o->quiet)
-			fprintf(stderr, "wick: pushed %zu bytes to %s\n", gz.len,
-				push_name(r->targets[i]));
+			say_pushed(r->targets[i], &res);
 	}
 	return ret;
 }
@@ -522,10 +529,8 @@ static void record_done(struct record *r)
 	cgroups_free(r->cgroups);
 	for (size_t i = 0; i < r->ntargets; i++)
 		push_target_free(r->targets[i]);
-	for (size_t i = 0; i < r->nlabels; i++)
-		push_label_free(&r->labels[i]);
 	free(r->targets);
-	free(r->labels);
+	labels_free(&r->labels);
 	if (r->signals >= 0)
 		close(r->signals);
 }
@@ -558,14 +563,34 @@ static int run_record(const struct options *o, const struct operands *operands)
 	return status;
 }
 
+/* Command lines are shown to everybody by ps(1). A COMMAND keeps its own as it is. */
+static void mask_passwords(char *const *words, int n, const struct operands *operands)
+{
+	for (int i = 1; i < n; i++) {
+		bool ours = true;
+
+		for (int j = 0; j < operands->n; j++)
+			ours &= words[i] != operands->v[j];
+		if (ours)
+			push_mask(words[i]);
+	}
+}
+
 static int run(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct operands operands = { 0 };
 	struct err e = { "" };
 	bool no_command = argc > 1 && !strcmp(argv[argc - 1], "--");
-	int status, r = options_parse(&cmd_record_command, &o, argc, argv, &operands, &e);
+	/* parsing moves argv's elements around */
+	cleanup(freep_cleanup) char **words = calloc((size_t)argc, sizeof(*words));
+	int status, r;
 
+	if (words)
+		memcpy(words, argv, (size_t)argc * sizeof(*words));
+	r = options_parse(&cmd_record_command, &o, argc, argv, &operands, &e);
+	if (words)
+		mask_passwords(words, argc, &operands);
 	if (!r && no_command && !operands.n)	/* a script's empty "$@" must not record for ever */
 		r = err_set(&e, -EINVAL, "no COMMAND after --");
 	if (r == 1)

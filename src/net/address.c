@@ -32,6 +32,15 @@ void address_redact(const char *url, char *ret, size_t size)
 	clean_text(shown, strlen(shown), ret, size);
 }
 
+void address_mask(char *url)
+{
+	char *start = strstr(url, "://"), *at = strrchr(url, '@');
+	char *colon = start && at ? strchr(start + 3, ':') : NULL;
+
+	for (; colon && colon + 1 < at; colon++)
+		colon[1] = '*';
+}
+
 static void url_cleanup(CURLU **u)
 {
 	curl_url_cleanup(*u);

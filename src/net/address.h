@@ -37,5 +37,7 @@ void address_done(struct address *a);
 size_t address_scheme(const char *url);
 /* See sink_redact. */
 void address_redact(const char *url, char *ret, size_t size);
+/* Overwrites the password in it with '*', if it has one. */
+void address_mask(char *url);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include "spool.pb-c.h"
 
-#define SERVICE_LABEL "service_name"
-
 static int64_t realtime_ns(void)
 {
 	struct timespec ts;
@@ -45,7 +43,7 @@ int item_new(const struct labels *labels, const char *type, const struct item_pr
 	it->put_nanos = realtime_ns();
 	r = labels_copy(labels, &it->labels);
 	if (!r)
-		r = labels_default(&it->labels, SERVICE_LABEL, ITEM_DEFAULT_SERVICE);
+		r = labels_default(&it->labels, LABELS_SERVICE, ITEM_DEFAULT_SERVICE);
 	if (!r)
 		r = clean_type(type, &it->type);
 	if (!r)
@@ -91,7 +89,7 @@ size_t item_counted_bytes(const struct item *it)
 void item_encode(const struct item *it, struct buf *out)
 {
 	Wick__SpooledItem m = WICK__SPOOLED_ITEM__INIT;
-	Wick__SpooledLabel labels[LABELS_MAX], *ptrs[LABELS_MAX];
+	Wick__SpooledLabel labels[LABELS_MAX + 1], *ptrs[LABELS_MAX + 1];
 	cleanup(freep_cleanup) uint8_t *bytes = NULL;
 	size_t n;
 

@@ -373,8 +373,8 @@ static char *resource_key(char *label)
 static void write_request(struct encoder *e, const struct item *it, struct buf *out)
 {
 	static char name[] = "wick", version[] = WICK_VERSION;
-	Wick__Otlp__KeyValue kv[LABELS_MAX], *kvs[LABELS_MAX];
-	Wick__Otlp__Value values[LABELS_MAX];
+	Wick__Otlp__KeyValue kv[LABELS_MAX + 1], *kvs[LABELS_MAX + 1];
+	Wick__Otlp__Value values[LABELS_MAX + 1];
 	Wick__Otlp__Resource resource = WICK__OTLP__RESOURCE__INIT;
 	Wick__Otlp__Scope scope = WICK__OTLP__SCOPE__INIT;
 	Wick__Otlp__ScopeProfiles sp = WICK__OTLP__SCOPE_PROFILES__INIT;

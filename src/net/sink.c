@@ -31,7 +31,7 @@ static int bad_url(const char *url, const char *why, struct err *e)
 	char shown[ADDRESS_SHOWN];
 
 	address_redact(url, shown, sizeof(shown));
-	return err_set(e, -EINVAL, "--push: '%s' %s: use " ACCEPTED, shown, why);
+	return err_set(e, -EINVAL, "'%s' %s: use " ACCEPTED, shown, why);
 }
 
 /* ---- options ---- */
@@ -170,10 +170,10 @@ static int merge_options(struct merged *m, const struct protocol *p, const struc
 	m->otlp_minor = 10;
 	for (size_t i = 0; i < a->noptions; i++) {
 		if (!set_option(m, p, a->options[i].name, a->options[i].value, &known))
-			return err_set(e, -EINVAL, "--push: '%s': option '%.40s' doesn't accept "
+			return err_set(e, -EINVAL, "'%s': option '%.40s' doesn't accept "
 						   "this value", shown, a->options[i].name);
 		if (!known)
-			return err_set(e, -EINVAL, "--push: '%s': there is no option '%.40s' for %s",
+			return err_set(e, -EINVAL, "'%s': there is no option '%.40s' for %s",
 				       shown, a->options[i].name, p->name);
 	}
 	if (a->user)
@@ -188,7 +188,7 @@ static int merge_options(struct merged *m, const struct protocol *p, const struc
 		m->o.bearer_token = NULL;
 	if ((m->o.bearer_file || m->o.bearer_token) &&
 	    (m->o.user || m->o.password || m->o.password_file))
-		return err_set(e, -EINVAL, "--push: '%s': a user and a bearer token exclude each other",
+		return err_set(e, -EINVAL, "'%s': a user and a bearer token exclude each other",
 			       shown);
 	return 0;
 }
@@ -252,12 +252,12 @@ static bool is_tenant(const char *s)
 static int fill_headers(struct sink *s, const struct sink_options *o, struct err *e)
 {
 	if (o->tenant && !is_tenant(o->tenant))
-		return err_set(e, -EINVAL, "--push: a tenant is printable ASCII without spaces");
+		return err_set(e, -EINVAL, "a tenant is printable ASCII without spaces");
 	if (o->tenant)
 		buf_printf(&s->headers, "X-Scope-OrgID: %s\n", o->tenant);
 	for (size_t i = 0; i < o->headers.n; i++) {
 		if (!is_header(o->headers.v[i]))	/* its value may be a secret */
-			return err_set(e, -EINVAL, "--push: header %zu is not 'Name: value'", i + 1);
+			return err_set(e, -EINVAL, "header %zu is not 'Name: value'", i + 1);
 		buf_printf(&s->headers, "%s\n", o->headers.v[i]);
 	}
 	return s->headers.err ? no_memory(e) : 0;

@@ -57,18 +57,17 @@ static void put_label(struct buf *b, const char *name, const char *value)
 
 static int make_name(const struct item *it, char **ret)
 {
-	static const char service[] = "service_name";
 	cleanup(buf_cleanup) struct buf name = BUF_INIT(1 << 20), all = BUF_INIT(1 << 20);
-	const char *value = labels_get(&it->labels, service);
+	const char *value = labels_get(&it->labels, LABELS_SERVICE);
 	char time[40];
 	uLong crc;
 
 	format_time(it->time_nanos, time);
 	buf_str(&name, time);
 	if (value)
-		put_label(&name, service, value);
+		put_label(&name, LABELS_SERVICE, value);
 	for (size_t i = 0; i < it->labels.n; i++)
-		if (strcmp(it->labels.v[i].name, service))
+		if (strcmp(it->labels.v[i].name, LABELS_SERVICE))
 			put_label(&name, it->labels.v[i].name, it->labels.v[i].value);
 	labels_text(&it->labels, &all);
 	buf_str(&all, it->type);

@@ -6,7 +6,6 @@
 
 #include "net/protocol.h"
 
-#define SERVICE_LABEL "service_name"
 /* Sixteen random bytes: gzip won't contain them by chance. */
 #define BOUNDARY      "wick-b81e6c94f02d4a7f8e53c07a1d96f24b"
 
@@ -34,7 +33,7 @@ static void put_value(struct buf *b, const char *value)
 /* The app becomes service_name as it is; what it can't hold goes into a label of that name. */
 static void put_name(struct buf *b, const struct item *it)
 {
-	const char *service = labels_get(&it->labels, SERVICE_LABEL);
+	const char *service = labels_get(&it->labels, LABELS_SERVICE);
 	bool same, first = true;
 
 	put_app(b, service ? service : ITEM_DEFAULT_SERVICE, &same);
@@ -42,7 +41,7 @@ static void put_name(struct buf *b, const struct item *it)
 	for (size_t i = 0; i < it->labels.n; i++) {
 		const struct label *l = &it->labels.v[i];
 
-		if (same && !strcmp(l->name, SERVICE_LABEL))
+		if (same && !strcmp(l->name, LABELS_SERVICE))
 			continue;
 		buf_printf(b, "%s%s=", first ? "" : ",", l->name);
 		put_value(b, l->value);

@@ -9,7 +9,7 @@
 struct series {
 	Parca__Profilestore__V1alpha1__RawProfileSeries raw;
 	Parca__Profilestore__V1alpha1__LabelSet set;
-	Parca__Profilestore__V1alpha1__Label labels[LABELS_MAX + 1], *ptrs[LABELS_MAX + 1];
+	Parca__Profilestore__V1alpha1__Label labels[LABELS_MAX + 2], *ptrs[LABELS_MAX + 2];
 	Parca__Profilestore__V1alpha1__RawSample sample, *samples;
 };
 

@@ -3,8 +3,6 @@
  * Labels are unescaped twice there: first the parameter, then each key and value in it. */
 #include "net/protocol.h"
 
-#define SERVICE_LABEL "service_name"
-
 static void put_labels(struct buf *b, const struct item *it)
 {
 	bool first = true;
@@ -12,7 +10,7 @@ static void put_labels(struct buf *b, const struct item *it)
 	for (size_t i = 0; i < it->labels.n; i++) {
 		const struct label *l = &it->labels.v[i];
 
-		if (!strcmp(l->name, SERVICE_LABEL))
+		if (!strcmp(l->name, LABELS_SERVICE))
 			continue;
 		buf_str(b, first ? "" : ",");
 		url_escape(b, l->name);
@@ -27,7 +25,7 @@ static int encode(const struct sink *s, struct item *const *items, size_t n, str
 {
 	cleanup(buf_cleanup) struct buf labels = BUF_INIT(1 << 20);
 	const struct item *it = items[0];
-	const char *service = labels_get(&it->labels, SERVICE_LABEL);
+	const char *service = labels_get(&it->labels, LABELS_SERVICE);
 
 	(void)s;
 	(void)n;

@@ -66,7 +66,7 @@ REFUSALS = {
     "500:unknown:not today": ["500", "not today"],
     "401": ["401", "USER:PASSWORD"],
     "404": ["404", "no Pyroscope at this address"],
-    "415": ["415", "application/proto"],
+    "415": ["415", "content type"],
     "503": ["503", "not available"],
 }
 

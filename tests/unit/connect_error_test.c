@@ -27,6 +27,7 @@ START_TEST(reads_both_texts_wherever_they_stand)
 	expect("{\"code\":\"unknown\",\"message\":\"no\"}", "unknown", "no");
 	expect(" {\n\"message\" : \"no\" ,\t\"code\":\"unknown\"} trailing", "unknown", "no");
 	expect("{\"message\":\"only\"}", "", "only");
+	expect("{\"code\":400,\"error\":\"bad request: missing\"}", "", "bad request: missing");
 	expect("{\"details\":[{\"message\":\"deep\",\"x\":[1,{}]},\"}\"],\"n\":-1.5e3,\"t\":true,"
 	       "\"z\":null,\"code\":\"aborted\"}",
 	       "aborted", "");
@@ -84,7 +85,7 @@ START_TEST(refuses_what_is_no_error)
 		"<html>404</html>",
 		"404 page not found",
 		"{\"message\":7}",
-		"{\"error\":\"other protocol\"}",
+		"{\"fault\":\"other protocol\"}",
 		"{message:\"x\"}",
 		"{\"",
 		"{\"code",
