@@ -19,6 +19,7 @@ struct search {
 	uint32_t crc;
 	int process;		/* -1: our own root */
 	uint64_t deadline;
+	bool alt;		/* without symbols */
 	struct debugfile found;
 };
 
@@ -89,7 +90,7 @@ static int check(const struct search *s, const struct elf *candidate)
 	int r;
 
 	if (elf_machine(candidate) != elf_machine(s->of) || elf_type(candidate) == ET_REL ||
-	    !elf_section_by_type(candidate, SHT_SYMTAB))
+	    (!s->alt && !elf_section_by_type(candidate, SHT_SYMTAB)))
 		return -ESTALE;
 	r = s->id_size ? elf_build_id(candidate, id, &n) : -ENOENT;
 	if (r == -ENOMEM)
@@ -194,6 +195,39 @@ int debugfile_open(const struct elf *e, const char *path, const char *directory,
 	};
 
 	return debugfile_find(e, &w, ret);
+}
+
+/* .gnu_debugaltlink: a path, its NUL, a build id. The path may be relative to the directory of the
+ * file that has the link; then only the build id helps, as it does almost always. */
+int debugfile_alt(const struct elf *e, const struct debugfile_where *w, struct debugfile *ret)
+{
+	const char *directory = w->directory ? w->directory : DEBUGFILE_DIR;
+	const struct elf_section *sec = elf_section_by_name(e, ".gnu_debugaltlink");
+	struct search s = { .of = e, .process = -1, .deadline = w->deadline, .alt = true };
+	char *data cleanup(freep_cleanup) = NULL;
+	size_t size, len;
+	void *p;
+	int r = sec ? elf_section_read(e, sec, PATH_MAX + ELF_BUILD_ID_MAX, &p, &size) : -ENOENT;
+
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	data = p;
+	len = strnlen(data, size);
+	if (len == size || size - len - 1 > ELF_BUILD_ID_MAX)
+		return -ENOENT;
+	s.id_size = size - len - 1;
+	memcpy(s.id, data + len + 1, s.id_size);
+	r = by_build_id(&s, directory);
+	if (r && r != -ENOMEM && data[0] == '/' && s.id_size)
+		r = try_path(&s, data);
+	if (r && r != -ENOMEM && w->process >= 0) {
+		s.process = w->process;
+		r = by_build_id(&s, directory);
+	}
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	*ret = s.found;
+	return 0;
 }
 
 void debugfile_close(struct debugfile *d)

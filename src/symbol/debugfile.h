@@ -57,10 +57,16 @@ struct debugfile_where {
 int must_check debugfile_find(const struct elf *e, const struct debugfile_where *where,
 			      struct debugfile *ret);
 
-/* The same on this host alone. path: absolute, of the file behind e on this host; NULL: unknown, then only the build id can
- * help. directory: DEBUGFILE_DIR, or another that is laid out alike. */
+/* The same on this host alone. path: absolute, of the file behind e on this host; NULL: unknown, then
+ * only the build id can help. directory: DEBUGFILE_DIR, or another that is laid out alike. */
 int must_check debugfile_open(const struct elf *e, const char *path, const char *directory,
 			      struct debugfile *ret);
 void debugfile_close(struct debugfile *d);
+
+/* The file to which dwz moved what several debug files share, of a file with .gnu_debugaltlink: by its
+ * build id below the directories of debugfile_find, or where the link says, if it has that build id.
+ * Errors as above; -ENOENT also without such a section. */
+int must_check debugfile_alt(const struct elf *e, const struct debugfile_where *where,
+			     struct debugfile *ret);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "symbol/dwarfdie.h"
 #include "symbol/lineprog.h"
+#include "symbol/splitdwarf.h"
 
 #define CHECK_EVERY   256	/* entries between looks at the clock */
 #define RSS_EVERY     64	/* of these looks between looks at the memory */
@@ -44,6 +45,8 @@ struct unit {
 	enum state state;
 	int error;		/* FAILED: why */
 	bool deep;		/* functions inside of functions were listed, too */
+	struct splitdwarf *split;	/* has the functions; NULL: they are here */
+	uint64_t base;		/* of ranges there that don't say theirs */
 	struct lineprog *lines;	/* NULL: none */
 	struct lineprog *files;	/* NULL: not read, `lines` serves, or none */
 	const char **paths;	/* by file number; NULL: not asked for yet */
@@ -53,7 +56,12 @@ struct unit {
 	struct ranges ranges;	/* of functions */
 };
 
-struct described {		/* a function's names, by where its entry lies in memory */
+struct entry_key {		/* an entry: of the file, or of a unit's split file */
+	Dwarf_Off offset;
+	uint64_t split;		/* unit + 1 */
+};
+
+struct described {		/* a function's names */
 	const char *name, *scope, *file;
 	uint32_t line;
 };
@@ -63,10 +71,16 @@ struct debuginfo {
 	struct dwarfimage *image;
 	Elf *elf;
 	Dwarf *dwarf;
+	char *path;		/* options.path, copied */
+	struct dwarfimage *alt_image;
+	Elf *alt_elf;
+	Dwarf *alt;
 	struct unit *units;
 	size_t nunits, units_cap;
 	struct ranges ranges;	/* of units */
-	struct map known;	/* address of an entry -> described[] */
+	struct unit *at;	/* the unit at hand */
+	uint64_t split_missing;
+	struct map known;	/* entry_key -> described[] */
 	struct described *described;
 	size_t described_cap;
 	struct strtab texts;	/* ids only: its bytes move */
@@ -118,6 +132,17 @@ static int add_range(struct ranges *t, uint64_t low, uint64_t high, uint32_t of)
 	return r;
 }
 
+static uint32_t find_range(const struct ranges *t, uint64_t vaddr, bool last);
+
+/* What is added to a range of a split file: nothing if it is in the unit as it is. */
+static uint64_t base_of(const struct debuginfo *d, uint64_t low)
+{
+	const struct unit *u = d->at;
+	uint32_t in = u && u->split && u->base ? find_range(&d->ranges, low, false) : MAP_NONE;
+
+	return !u || !u->split || (in != MAP_NONE && &d->units[in] == u) ? 0 : u->base;
+}
+
 /* All that an entry has, those that aren't living code left out. */
 static int add_ranges(struct debuginfo *d, Dwarf_Die *die, struct ranges *t, uint32_t of)
 {
@@ -126,8 +151,10 @@ static int add_ranges(struct debuginfo *d, Dwarf_Die *die, struct ranges *t, uin
 	int r = 0;
 
 	while (!r && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
-		if (low < high && elf_exec_segment(d->o.code, low))
-			r = add_range(t, low, high, of);
+		uint64_t more = base_of(d, low);
+
+		if (low < high && elf_exec_segment(d->o.code, low + more))
+			r = add_range(t, low + more, high + more, of);
 		if (!r)
 			r = step(d);
 	}
@@ -178,10 +205,15 @@ static uint32_t find_range(const struct ranges *t, uint64_t vaddr, bool last)
 
 /* ---- units ---- */
 
+/* The unit of an entry; NULL: it is none of this file's. */
 static struct unit *unit_of(struct debuginfo *d, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
+	Dwarf *dwarf = dwarf_cu_getdwarf(die->cu);
 	size_t low = 0, high = d->nunits;
+
+	if (dwarf != d->dwarf)	/* files are numbered by the skeleton; another's numbers are unknown */
+		return d->at && d->at->split && dwarf == splitdwarf_dwarf(d->at->split) ? d->at : NULL;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -198,14 +230,25 @@ static struct unit *unit_of(struct debuginfo *d, Dwarf_Die *die)
 static int need(void *ctx, Dwarf_Die *die)
 {
 	struct debuginfo *d = ctx;
-	struct unit *u = unit_of(d, die);
+	struct unit *u;
 
+	if (dwarf_cu_getdwarf(die->cu) != d->dwarf)
+		return 0;	/* the others are read whole */
+	u = unit_of(d, die);
 	return u ? dwarfimage_need(d->image, u->start, u->end - u->start) : -ENOENT;
 }
 
 static int unit_die(struct debuginfo *d, const struct unit *u, Dwarf_Die *ret)
 {
 	return dwarf_offdie(d->dwarf, u->die, ret) ? 0 : -EBADMSG;
+}
+
+/* An entry of the unit at hand: a function or call. */
+static int entry_die(struct debuginfo *d, Dwarf_Off offset, Dwarf_Die *ret)
+{
+	Dwarf *dwarf = d->at->split ? splitdwarf_dwarf(d->at->split) : d->dwarf;
+
+	return dwarf_offdie(dwarf, offset, ret) ? 0 : -EBADMSG;
 }
 
 /* The next unit: 1, 0 at the end (or where the rest is malformed), negative errno. */
@@ -310,7 +353,7 @@ static void forget_functions(struct unit *u)
 static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
 {
 	Dwarf_Die die;
-	int r = unit_die(d, u, &die);
+	int r = u->split ? entry_die(d, splitdwarf_unit(u->split), &die) : unit_die(d, u, &die);
 
 	forget_functions(u);
 	u->deep = deep;
@@ -319,6 +362,23 @@ static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
 	sort_ranges(&u->ranges);
 	d->memory += u->functions_cap * sizeof(*u->functions) + u->ranges.cap * sizeof(struct range);
 	return r;
+}
+
+/* Without its split file a unit has lines, but no functions. */
+static int read_split(struct debuginfo *d, struct unit *u, Dwarf_Die *die)
+{
+	struct splitdwarf_options o = { .path = d->path, .image = d->image,
+					.max = d->o.max_bytes };
+	int r = splitdwarf_open(&o, die, &u->split);
+	Dwarf_Addr base;
+
+	if (r) {
+		d->split_missing++;
+		return r == -ENOMEM ? r : 0;
+	}
+	d->memory += splitdwarf_memory(u->split);
+	u->base = dwarf_lowpc(die, &base) ? 0 : base;
+	return 0;
 }
 
 static int read_unit(struct debuginfo *d, struct unit *u)
@@ -336,6 +396,8 @@ static int read_unit(struct debuginfo *d, struct unit *u)
 		else if (r != -ENOMEM && r != -ETIME)
 			r = 0;	/* names are something, too */
 	}
+	if (!r && splitdwarf_is_skeleton(&die))
+		r = read_split(d, u, &die);
 	return r ? r : read_functions(d, u, false);
 }
 
@@ -394,7 +456,9 @@ static int look_for_calls(struct debuginfo *d, struct function *f)
 	if (f->looked)
 		return f->error;
 	f->looked = true;
-	r = dwarf_offdie(d->dwarf, f->die, &die) ? list_calls(d, f, &die, 0, 0) : -EBADMSG;
+	r = entry_die(d, f->die, &die);
+	if (!r)
+		r = list_calls(d, f, &die, 0, 0);
 	sort_ranges(&f->ranges);
 	d->memory += f->calls_cap * sizeof(*f->calls) + f->ranges.cap * sizeof(struct range);
 	f->error = r;
@@ -484,20 +548,21 @@ static int describe_new(struct debuginfo *d, Dwarf_Die *die, struct described *r
 /* Names and place of the function of an entry, worked out once. */
 static int describe(struct debuginfo *d, Dwarf_Off offset, struct described *ret)
 {
-	uint32_t n = map_find(&d->known, &offset);
+	struct entry_key key = { offset, d->at->split ? (uint64_t)(d->at - d->units) + 1 : 0 };
+	uint32_t n = map_find(&d->known, &key);
 	struct described fresh;
 	Dwarf_Die die;
 	int r;
 
 	if (n == MAP_NONE) {
-		if (!dwarf_offdie(d->dwarf, offset, &die))
-			return -EBADMSG;
-		r = describe_new(d, &die, &fresh);
+		r = entry_die(d, offset, &die);
+		if (!r)
+			r = describe_new(d, &die, &fresh);
 		if (!r)
 			r = array_grow(&d->described, &d->described_cap, d->known.n + 1,
 				       sizeof(fresh));
 		if (!r)
-			r = map_put(&d->known, &offset, &n, NULL);
+			r = map_put(&d->known, &key, &n, NULL);
 		if (r)
 			return r;
 		d->described[n] = fresh;
@@ -540,7 +605,7 @@ static int call_site(struct debuginfo *d, struct unit *u, Dwarf_Off call, struct
 	Dwarf_Die die;
 
 	*ret = (struct place){ .file = "" };
-	if (!dwarf_offdie(d->dwarf, call, &die))
+	if (entry_die(d, call, &die))
 		return 0;
 	ret->line = (uint32_t)MIN(die_number(&die, DW_AT_call_line), UINT32_MAX);
 	ret->column = (uint32_t)MIN(die_number(&die, DW_AT_call_column), UINT32_MAX);
@@ -593,7 +658,7 @@ int debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline, str
 
 	if (unit == MAP_NONE)
 		return -ENOENT;
-	u = &d->units[unit];
+	d->at = u = &d->units[unit];
 	d->deadline = deadline;
 	r = ready(d, u);
 	if (r)
@@ -619,16 +684,30 @@ int debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline, str
 
 /* ---- open and free ---- */
 
-static int begin(struct debuginfo *d)
+static int begin(struct dwarfimage *image, Elf **ret_elf, Dwarf **ret)
 {
 	size_t size;
-	char *bytes = dwarfimage_bytes(d->image, &size);
+	char *bytes = dwarfimage_bytes(image, &size);
 
 	elf_version(EV_CURRENT);
-	d->elf = elf_memory(bytes, size);
-	if (d->elf)
-		d->dwarf = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
-	return d->dwarf ? 0 : -EBADMSG;
+	*ret_elf = elf_memory(bytes, size);
+	if (*ret_elf)
+		*ret = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);
+	return *ret ? 0 : -EBADMSG;
+}
+
+/* What dwz has moved to a file that several share. Without it names are missing, no more. */
+static int begin_alt(struct debuginfo *d)
+{
+	int r = dwarfimage_new(d->o.alt, d->o.max_bytes, &d->alt_image);
+
+	if (!r)
+		r = dwarfimage_need(d->alt_image, 0, UINT64_MAX);
+	if (!r)
+		r = begin(d->alt_image, &d->alt_elf, &d->alt);
+	if (!r)
+		dwarf_setalt(d->dwarf, d->alt);
+	return r == -ENOMEM ? r : 0;
 }
 
 int debuginfo_open(const struct debuginfo_options *o, struct debuginfo **ret)
@@ -641,12 +720,15 @@ int debuginfo_open(const struct debuginfo_options *o, struct debuginfo **ret)
 	d->o = *o;
 	d->deadline = o->deadline;
 	d->rss = rss();
-	d->known = (struct map)MAP_INIT(sizeof(Dwarf_Off));
+	d->known = (struct map)MAP_INIT(sizeof(struct entry_key));
 	d->texts = (struct strtab)STRTAB_INIT;
 	d->reader = (struct die_reader){ need, d };
-	r = dwarfimage_new(o->elf, o->max_bytes, &d->image);
+	d->path = o->path ? strdup(o->path) : NULL;
+	r = o->path && !d->path ? -ENOMEM : dwarfimage_new(o->elf, o->max_bytes, &d->image);
 	if (!r)
-		r = begin(d);
+		r = begin(d->image, &d->elf, &d->dwarf);
+	if (!r && o->alt)
+		r = begin_alt(d);
 	if (!r)
 		r = list_units(d);
 	if (r)
@@ -664,6 +746,7 @@ static void unit_done(struct unit *u)
 	free(u->paths);
 	lineprog_free(u->lines);
 	lineprog_free(u->files);
+	splitdwarf_free(u->split);
 }
 
 void debuginfo_free(struct debuginfo *d)
@@ -675,8 +758,12 @@ void debuginfo_free(struct debuginfo *d)
 	for (size_t i = 0; i < d->stable_cap; i++)
 		free(d->stable[i]);
 	dwarf_end(d->dwarf);
+	dwarf_end(d->alt);
 	elf_end(d->elf);
+	elf_end(d->alt_elf);
 	dwarfimage_free(d->image);
+	dwarfimage_free(d->alt_image);
+	free(d->path);
 	map_free(&d->known);
 	strtab_free(&d->texts);
 	free(d->units);
@@ -689,5 +776,11 @@ void debuginfo_free(struct debuginfo *d)
 
 uint64_t debuginfo_memory(const struct debuginfo *d)
 {
-	return dwarfimage_memory(d->image) + d->memory;
+	return dwarfimage_memory(d->image) + (d->alt_image ? dwarfimage_memory(d->alt_image) : 0) +
+	       d->memory;
+}
+
+uint64_t debuginfo_split_missing(const struct debuginfo *d)
+{
+	return d->split_missing;
 }

@@ -22,7 +22,7 @@
  * deadline, and the growth of this process's memory meanwhile is bounded too, since libdw's own
  * structures are made from what the file says.
  *
- * Ownership: borrows the files until debuginfo_free. A chain's texts are borrowed until
+ * Ownership: borrows the files (and copies the path) until debuginfo_free. A chain's texts are borrowed until
  *	      debuginfo_free, its array until the next look-up.
  * Threads:   one.
  * Cost:      opening about 2 us a unit; then 50 ns an entry of a sampled unit, 10 ns a row of its
@@ -46,6 +46,9 @@ struct debuginfo_options {
 	const struct elf *code;	/* the file that was running: its segments tell what is code */
 	uint64_t max_bytes;	/* of the debug sections, and of what is made from them */
 	bool inlines;		/* false: only the function itself, at the line of the address */
+	const char *path;	/* of the code on this host, for its split units (splitdwarf.h); NULL */
+	/* The file of what several share, .gnu_debugaltlink (debugfile_alt); NULL: none. */
+	const struct elf *alt;
 	uint64_t deadline;	/* of opening, clock_monotonic() */
 };
 
@@ -56,6 +59,8 @@ DEFINE_CLEANUP(debuginfo, struct debuginfo *, debuginfo_free)
 /* What stands at an address. -ENOENT: nothing is known of it. */
 int must_check debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline,
 				struct line_chain *ret);
+/* Sampled units whose split files weren't at hand. */
+uint64_t debuginfo_split_missing(const struct debuginfo *d);
 /* Bytes of memory, libdw's own structures left out. */
 uint64_t debuginfo_memory(const struct debuginfo *d);
 

@@ -20,7 +20,9 @@ static const char *const names[DWARF_SECTIONS] = {
 static const char shstrtab[] = ".shstrtab";
 
 struct part {
-	const struct elf_section *from;	/* NULL: the file hasn't got it */
+	const struct elf_section *from;	/* NULL: the file hasn't got it, or */
+	const uint8_t *copy;		/* it is copied from another image */
+	uint64_t skip;			/* bytes of the content before it */
 	uint64_t at, size;		/* in the image */
 };
 
@@ -47,31 +49,41 @@ static size_t names_size(void)
 	return n;
 }
 
-/* Which sections there are, where they will lie, and how large all of it is. */
+/* Finds the file's sections. */
+static int find_sections(struct dwarfimage *d, const char *ending)
+{
+	char name[64];
+
+	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
+		struct part *p = &d->parts[i];
+		int r;
+
+		snprintf(name, sizeof(name), "%s%s", names[i], ending);
+		p->from = elf_section_by_name(d->e, name);
+		if (p->from && p->from->type == SHT_NOBITS)
+			p->from = NULL;
+		r = p->from ? elf_section_size(d->e, p->from, &p->size) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Where the sections will lie, and how large all of it is. */
 static int lay_out(struct dwarfimage *d, uint64_t max)
 {
 	uint64_t at = sizeof(Elf64_Ehdr);
-	int r;
 
 	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
 		struct part *p = &d->parts[i];
 
-		p->from = elf_section_by_name(d->e, names[i]);
-		if (p->from && p->from->type == SHT_NOBITS)
-			p->from = NULL;
-		if (!p->from)
-			continue;
-		r = elf_section_size(d->e, p->from, &p->size);
-		if (r)
-			return r;
 		if (p->size > max || at > max - p->size ||
 		    (i == DWARF_ABBREV && p->size > DWARFIMAGE_ABBREV_MAX))
 			return -E2BIG;
 		p->at = at;
 		at = aligned(at + p->size);
 	}
-	if (!d->parts[DWARF_INFO].size || !d->parts[DWARF_ABBREV].size ||
-	    !d->parts[DWARF_LINE].size)
+	if (!d->parts[DWARF_INFO].size || !d->parts[DWARF_ABBREV].size)
 		return -ENOENT;
 	d->size = at + aligned(names_size()) + (DWARF_SECTIONS + 2) * sizeof(Elf64_Shdr);
 	return 0;
@@ -113,41 +125,164 @@ static void write_headers(struct dwarfimage *d)
 	memcpy(d->bytes, &h, sizeof(h));
 }
 
-static int fill(struct dwarfimage *d)
+static int allocate(struct dwarfimage *d)
 {
-	const struct part *info = &d->parts[DWARF_INFO];
-	int r = 0;
-
 	d->bytes = calloc(1, d->size);
 	if (!d->bytes)
 		return -ENOMEM;
+	d->memory = d->size;
 	write_headers(d);
-	if (!(info->from->flags & SHF_COMPRESSED)) {
-		d->have = calloc(1, info->size / PIECE + 1);
-		if (!d->have)
-			return -ENOMEM;
+	return 0;
+}
+
+/* One section's bytes into their place. */
+static int fill_part(struct dwarfimage *d, const struct part *p)
+{
+	char *to = d->bytes + p->at;
+	void *all cleanup(freep_cleanup) = NULL;
+	uint64_t whole;
+	int r;
+
+	if (!p->from) {
+		if (p->copy)
+			memcpy(to, p->copy + p->skip, p->size);
+		return 0;
 	}
-	d->memory = d->size - (d->have ? info->size : 0);
+	r = elf_section_size(d->e, p->from, &whole);
+	if (r)
+		return r;
+	if (whole == p->size)
+		return elf_section_read_into(d->e, p->from, to, p->size);
+	if (!(p->from->flags & SHF_COMPRESSED))
+		return elf_read(d->e, p->from->offset + p->skip, to, p->size);
+	all = malloc(whole);
+	if (!all)
+		return -ENOMEM;
+	r = elf_section_read_into(d->e, p->from, all, whole);
+	if (!r)
+		memcpy(to, (char *)all + p->skip, p->size);
+	return r;
+}
+
+static int fill(struct dwarfimage *d)
+{
+	int r = 0;
+
 	for (size_t i = 0; i < DWARF_SECTIONS && !r; i++)
 		if (d->parts[i].size && (i != DWARF_INFO || !d->have))
-			r = elf_section_read_into(d->e, d->parts[i].from,
-						  d->bytes + d->parts[i].at, d->parts[i].size);
+			r = fill_part(d, &d->parts[i]);
 	return r;
 }
 
 int dwarfimage_new(const struct elf *e, uint64_t max, struct dwarfimage **ret)
 {
 	struct dwarfimage *d cleanup(dwarfimage_cleanup) = calloc(1, sizeof(*d));
+	const struct part *info;
 	int r;
 
 	if (!d)
 		return -ENOMEM;
 	d->e = e;
-	r = lay_out(d, max);
+	info = &d->parts[DWARF_INFO];
+	r = find_sections(d, "");
+	if (!r)
+		r = lay_out(d, max);
+	if (!r)
+		r = allocate(d);
+	if (!r && !(info->from->flags & SHF_COMPRESSED)) {
+		d->have = calloc(1, info->size / PIECE + 1);
+		d->memory -= info->size;
+		r = d->have ? 0 : -ENOMEM;
+	}
 	if (!r)
 		r = fill(d);
 	if (r)
 		return r;
+	*ret = take(d);
+	return 0;
+}
+
+/* ---- split units ---- */
+
+/* The bytes of a section that belong to the unit. */
+static int cut(struct dwarfimage *d, const struct dwarfimage_slice *slices)
+{
+	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
+		struct part *p = &d->parts[i];
+		/* all units of a .dwp share the strings */
+		const struct dwarfimage_slice *s = i == DWARF_STR ? NULL : &slices[i];
+
+		if (!p->from || !s)
+			continue;
+		if (s->offset > p->size || s->size > p->size - s->offset)
+			return -EBADMSG;
+		p->skip = s->offset;
+		p->size = s->size;
+	}
+	return 0;
+}
+
+static void copy_from(struct dwarfimage *d, enum dwarf_section section,
+		      const struct dwarfimage *from, uint64_t base)
+{
+	struct part *p = &d->parts[section];
+	size_t size;
+	const uint8_t *bytes = dwarfimage_section(from, section, &size);
+
+	*p = (struct part){ 0 };
+	if (base >= size)
+		return;
+	p->copy = bytes;
+	p->skip = base;
+	p->size = size - base;
+}
+
+/* DWARF 5 section 7.5.1: length, version, and since version 5 the unit's type. */
+static void claim_skeletons(struct dwarfimage *d)
+{
+	const struct part *info = &d->parts[DWARF_INFO];
+	uint8_t *p = (uint8_t *)d->bytes + info->at;
+	uint64_t at = 0, left = info->size;
+
+	while (left >= 24) {
+		uint32_t length;
+		uint16_t version;
+		uint64_t size;
+
+		memcpy(&length, p + at, sizeof(length));
+		memcpy(&version, p + at + sizeof(length), sizeof(version));
+		size = sizeof(length) + (uint64_t)length;
+		if (version == 5 && p[at + 6] == 5)	/* DW_UT_split_compile -> DW_UT_skeleton */
+			p[at + 6] = 4;
+		if (length >= 0xfffffff0 || size > left)
+			return;
+		at += size;
+		left -= size;
+	}
+}
+
+int dwarfimage_new_split(const struct dwarfimage_split *split, struct dwarfimage **ret)
+{
+	struct dwarfimage *d cleanup(dwarfimage_cleanup) = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->e = split->elf;
+	r = find_sections(d, ".dwo");
+	if (!r && split->slices)
+		r = cut(d, split->slices);
+	copy_from(d, DWARF_ADDR, split->from, split->addr_base);
+	copy_from(d, DWARF_RANGES, split->from, split->ranges_base);
+	if (!r)
+		r = lay_out(d, split->max);
+	if (!r)
+		r = allocate(d);
+	if (!r)
+		r = fill(d);
+	if (r)
+		return r;
+	claim_skeletons(d);
 	*ret = take(d);
 	return 0;
 }

@@ -17,7 +17,7 @@
  * Ownership: the image borrows the elf until dwarfimage_free.
  * Memory: the sections but .debug_info, and of that the pieces that were needed (16 KiB each).
  * Threads: one.
- * Errors: -ENOENT (no .debug_info, .debug_abbrev or .debug_line), -E2BIG (together over max, or
+ * Errors: -ENOENT (no .debug_info or .debug_abbrev), -E2BIG (together over max, or
  *	   abbreviations over DWARFIMAGE_ABBREV_MAX), -ENOTSUP (a compression that we can't read),
  *	   -EBADMSG (malformed), -ENOMEM, those of elf_read.
  */
@@ -45,6 +45,23 @@ enum dwarf_section {
 struct dwarfimage;
 
 int must_check dwarfimage_new(const struct elf *e, uint64_t max, struct dwarfimage **ret);
+
+/* The same of a unit that was split off into another file (DWARF 5 section 7.3.2, and GNU's way of
+ * DWARF 4): its sections are called .debug_info.dwo and so on, and lose that ending here. Units claim
+ * to be skeletons, so that libdw takes them as they are and looks for no others. What they need of the
+ * file they were split from is copied from its image: addresses and ranges, from the bases on that the
+ * skeleton gives, since the unit itself has none. All of it is read at once. */
+struct dwarfimage_split {
+	const struct elf *elf;		/* .dwo, or .dwp */
+	/* Of a .dwp: which bytes of each section are the unit's (7.3.5.3); NULL: all of it. */
+	const struct dwarfimage_slice {
+		uint64_t offset, size;
+	} *slices;
+	const struct dwarfimage *from;
+	uint64_t addr_base, ranges_base;
+	uint64_t max;
+};
+int must_check dwarfimage_new_split(const struct dwarfimage_split *split, struct dwarfimage **ret);
 void dwarfimage_free(struct dwarfimage *d);
 DEFINE_CLEANUP(dwarfimage, struct dwarfimage *, dwarfimage_free)
 

@@ -14,12 +14,14 @@ struct source {			/* one file */
 	struct elf *elf;	/* NULL: closed */
 	int fd;			/* -1: closed */
 	struct debugfile debug;	/* elf: NULL, none or not needed */
+	struct debugfile alt;	/* likewise */
 	struct golines *go;	/* NULL: not Go's */
 	struct debuginfo *dwarf;
 	int error;		/* of opening, or a budget; 0 */
 	int dwarf_error;	/* beside Go's table */
 	bool found;
 	uint64_t ns, refused, used;
+	bool split_missing;
 };
 
 struct lines {
@@ -47,7 +49,9 @@ static void close_source(struct source *s)
 	golines_free(take(s->go));
 	if (s->debug.elf)
 		debugfile_close(&s->debug);
-	s->debug.elf = NULL;
+	if (s->alt.elf)
+		debugfile_close(&s->alt);
+	s->debug.elf = s->alt.elf = NULL;
 	elf_free(take(s->elf));
 	if (s->fd >= 0)
 		close(s->fd);
@@ -124,7 +128,8 @@ static int open_dwarf(struct lines *l, struct source *s, const struct debugfile_
 		      uint64_t deadline)
 {
 	struct debuginfo_options o = { .elf = s->elf, .code = s->elf, .max_bytes = l->o.max_bytes,
-				       .inlines = l->o.inlines, .deadline = deadline };
+				       .inlines = l->o.inlines, .deadline = deadline,
+				       .path = where->on_host ? where->path : NULL };
 	int r;
 
 	if (!has_dwarf(s->elf)) {
@@ -135,6 +140,10 @@ static int open_dwarf(struct lines *l, struct source *s, const struct debugfile_
 		if (!has_dwarf(o.elf))
 			return -ENOENT;
 	}
+	r = debugfile_alt(o.elf, where, &s->alt);
+	if (r == -ENOMEM)
+		return r;
+	o.alt = r ? NULL : s->alt.elf;
 	r = debuginfo_open(&o, &s->dwarf);
 	if (!r)
 		make_room(l, s);
@@ -204,6 +213,7 @@ static int ask(struct lines *l, struct source *s, const struct lines_file *file,
 		    debuginfo_lookup(s->dwarf, vaddr, deadline, ret);
 	if (is_budget(r))
 		s->error = r;
+	s->split_missing = s->dwarf && debuginfo_split_missing(s->dwarf);
 	return r;
 }
 
@@ -267,7 +277,8 @@ struct lines_state lines_state(const struct lines *l, uint32_t number)
 		.found = s->found,
 		.error = s->error,
 		.refused = s->refused,
-		.hint = hint_of(s->error),
+		.hint = s->split_missing ? "its .dwo files, or a .dwp beside it, have its functions" :
+					   hint_of(s->error),
 	};
 }
 

@@ -8,7 +8,8 @@
  *	r = lines_lookup(l, &f, vaddr, &c);	// 0: c has n >= 1 frames
  *
  * Where they come from, in this order: Go's function table (golines.h: quicker than Go's DWARF, and
- * stripping leaves it); the file's own DWARF; the DWARF of its separate debug file (debugfile.h).
+ * stripping leaves it); the file's own DWARF; the DWARF of its separate debug file (debugfile.h). With what
+ * was split off or moved away: .dwo, .dwp (splitdwarf.h), .gnu_debugaltlink.
  *
  * Budgets, because debug information may be larger than everything else on a host, and hostile:
  *	max_bytes	debug sections in memory, and what is made from them. A file that needs more

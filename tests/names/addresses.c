@@ -25,7 +25,7 @@ static int open_path(void *ctx)
 	return open(ctx, O_RDONLY | O_CLOEXEC);
 }
 
-static void answer(struct lines *l, const struct symtab *t, char *path, uint64_t vaddr)
+static void answer(struct lines *l, struct symtab *t, char *path, uint64_t vaddr)
 {
 	struct debugfile_where where = { .path = path, .on_host = true, .process = -1 };
 	struct lines_file f = { .where = &where, .open = open_path, .ctx = path };

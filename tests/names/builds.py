@@ -62,7 +62,7 @@ def build(name, command):
     os.makedirs(directory, exist_ok=True)
     args = command.split() + ["-w", "-o", out]
     if name.startswith("cxx"):
-        args += [os.path.join(HERE, "programs/real.cc")]
+        args += ["-std=gnu++17", os.path.join(HERE, "programs/real.cc")]
     else:
         args += ["-std=gnu17", "-D_GNU_SOURCE"] + [f"-I{ROOT}/{d}" for d in
                                                    ("include", "src", "bpf", "build/gen")]
@@ -94,6 +94,36 @@ def derive(name, source, *commands):
     return out
 
 
+def dwp(name, source):
+    """A program whose .dwo files were gathered in a .dwp and are gone."""
+    out = derive(name, source)
+    if not out:
+        return None
+    if not os.path.exists(out + ".dwp"):
+        dwos = [f for f in os.listdir(os.path.dirname(source)) if f.endswith(".dwo")]
+        if not run(["llvm-dwp", "-o", out + ".dwp"] + dwos, cwd=os.path.dirname(source)):
+            return None
+    return out
+
+
+def dwz_multi(name, *sources):
+    """A program that shares what dwz found in others, too, with them: .gnu_debugaltlink."""
+    directory = os.path.join(DIRECTORY, name)
+    out = os.path.join(directory, name)
+    if None in sources:
+        return None
+    if not os.path.exists(out):
+        os.makedirs(directory, exist_ok=True)
+        copies = [out] + [os.path.join(directory, f"other-{i}") for i in range(1, len(sources))]
+        for source, copy in zip(sources, copies):
+            shutil.copy(source, copy)
+        common = os.path.join(directory, "common")
+        if not run(["dwz", "-m", common, "-M", common] + copies, cwd=directory):
+            os.remove(out)
+            return None
+    return out
+
+
 def make():
     made = {}
     for name, command in {**C, **CXX}.items():
@@ -101,7 +131,13 @@ def make():
     made["c-debuglink"] = derive("c-debuglink", made["c-gcc-5"],
                                  "objcopy --only-keep-debug OUT c-debuglink.debug",
                                  "objcopy --strip-all --add-gnu-debuglink=c-debuglink.debug OUT")
+    # The peer can't read zstd: it is asked about a copy (compare.py).
+    if made["c-gcc-zstd"]:
+        derive("c-gcc-zstd.peer", made["c-gcc-zstd"], "objcopy --decompress-debug-sections OUT")
     made["c-dwz"] = derive("c-dwz", made["c-gcc-5"], "dwz OUT")
     made["cxx-dwz"] = derive("cxx-dwz", made["cxx-gcc-4"], "dwz OUT")
+    made["cxx-dwp-4"] = dwp("cxx-dwp-4", made["cxx-gcc-split-4"])
+    made["cxx-dwp-5"] = dwp("cxx-dwp-5", made["cxx-clang-split-5"])
+    made["c-dwz-multi"] = dwz_multi("c-dwz-multi", made["c-gcc-5"], made["c-gcc-O0"])
     made["c-stripped"] = derive("c-stripped", made["c-gcc-5"], "strip OUT")
     return [p for p in made.values() if p]

@@ -16,6 +16,7 @@ class Elf:
         self.path = path
         self.sections = self._sections()
         self._symbols = {}
+        self._labels = None
 
     def _sections(self):
         found = {}
@@ -32,10 +33,12 @@ class Elf:
                 if "X" in flags and n and name.startswith((".text", ".init", ".fini"))]
 
     def debug_path(self):
-        """Of the separate debug file, by build id; None."""
+        """Of the separate debug file; None."""
         m = re.search(r"Build ID: ([0-9a-f]{4,})", readelf("-n", self.path))
-        path = m and f"/usr/lib/debug/.build-id/{m[1][:2]}/{m[1][2:]}.debug"
-        return path if path and os.path.exists(path) else None
+        paths = [self.path + ".debug"]     # beside it: builds.py
+        if m:
+            paths.append(f"/usr/lib/debug/.build-id/{m[1][:2]}/{m[1][2:]}.debug")
+        return next((p for p in paths if os.path.exists(p)), None)
 
     def symbols(self, debug):
         """Function symbols, (start, size, name, is local), sorted; of the file or of its debug file."""
@@ -48,6 +51,13 @@ class Elf:
                     rows.add((int(f[1], 16), int(f[2], 0), f[7].split("@")[0], f[4] == "LOCAL"))
             self._symbols[debug] = sorted(rows)
         return self._symbols[debug]
+
+    def labels(self):
+        """Names of symbols without a type, which are no functions."""
+        if self._labels is None:
+            rows = (line.split() for line in readelf("-s", self.path).splitlines())
+            self._labels = {f[7] for f in rows if len(f) >= 8 and f[3] == "NOTYPE"}
+        return self._labels
 
     def covering(self, address, debug_only=False):
         """Symbols whose bytes hold an address."""

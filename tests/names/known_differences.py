@@ -50,7 +50,17 @@ def debug_symbols(elf, address, our, their):
     return outermost_name(their, a) if a in names and (b == "??" or a.startswith(b + ".")) else None
 
 
+def not_covering(elf, address, our, their):
+    """The peer takes a label (LTO's "file.c.0123abcd", without a type or size) for the function."""
+    a, b = our[-1][0], their[-1][0]
+    names = [name for _, _, name, _ in elf.covering(address)]
+    if b in names or b not in elf.labels() or (a not in names and a != "??"):
+        return None
+    return outermost_name(their, a)
+
+
 RULES = [
+    ("a label taken for a function", not_covering),
     ("relative directory joined twice", doubled_directory),
     ("another name of the same code", alias),
     ("symbols of the debug file not read", debug_symbols),
