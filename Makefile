@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-kernels-arm64 bench install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-kernels-arm64 bench soak install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -50,6 +50,7 @@ help:
 	@echo 'make test-truth    stacks against libdwfl, over real programs (as root); a few minutes'
 	@echo 'make test-names    names, lines and inlined calls against llvm-symbolizer; a few minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
+	@echo 'make soak          ten minutes of churn with small limits (as root)'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -198,6 +199,10 @@ test-kernels-arm64:
 		$(MAKE) --no-print-directory CC="$(ARM_CC)" AR=aarch64-linux-gnu-ar ARCH=aarch64 BUILD=$(BUILD)/arm64 \
 		all $(BUILD)/arm64/workload/label_samples
 	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(KERNELS)
+
+# Ten minutes (SOAK_SECONDS) of processes, files and mappings that come and go, with small limits (as root).
+soak: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/soak/soak.py
 
 $(B)/bench_rows: tests/bench/rows.c $(B)/libwick.a
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
