@@ -653,6 +653,9 @@ int sampler_drain(struct sampler *s, const struct sampler_handler *h)
 	struct half *full = &s->halves[s->active];
 	int ret = activate(s, !s->active);
 
+	/* what the samples at rest speak of, files and cgroups, was announced before now */
+	if (!ret)
+		ret = sampler_events(s, h, NULL);
 	for (uint32_t i = 0; i < s->ncpus && !ret; i++)
 		ret = drain_region(s, (void *)((char *)full->regions + i * s->region_bytes), h);
 	return ret;

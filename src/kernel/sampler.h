@@ -96,6 +96,7 @@ void sampler_stop(struct sampler *s);	/* closes the events; in-flight ticks end 
 int sampler_fd(const struct sampler *s);	/* readable when sampler_events() has work */
 /* Handles announcements. *ret_pressure: a region is half full, drain now. */
 int must_check sampler_events(struct sampler *s, const struct sampler_handler *h, bool *ret_pressure);
+/* Hands over the samples until now, after the announcements until now. */
 int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h);
 
 /* Lets BPF announce the file again at its next sight, with a new id (it could not be opened). */
