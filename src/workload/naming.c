@@ -34,14 +34,14 @@ int label_pod(struct labels *l, const struct pod *p, const char *container)
 	return r == -ENOMEM ? r : 0;
 }
 
-int label_container(struct labels *l, const char *id)
+int label_container(struct labels *l, const char *id, const char *name)
 {
 	enum { ID_DIGITS = 64, SHORT_ID = 12 };
-	char name[CGROUP_CONTAINER_MAX];
-	const struct setting settings[] = { { "container", name }, { "service_name", name } };
+	char shown[CGROUP_CONTAINER_MAX];
+	const struct setting settings[] = { { "container", shown }, { "service_name", shown } };
 
-	snprintf(name, sizeof(name), "%.*s",
-		 strlen(id) == ID_DIGITS ? SHORT_ID : (int)sizeof(name) - 1, id);
+	snprintf(shown, sizeof(shown), "%.*s",
+		 !name && strlen(id) == ID_DIGITS ? SHORT_ID : (int)sizeof(shown) - 1, name ? name : id);
 	return set_all(l, settings, ARRAY_SIZE(settings));
 }
 

@@ -12,6 +12,7 @@
 #include "base/lru.h"
 #include "base/map.h"
 #include "proc/cgroup.h"
+#include "workload/engine.h"
 #include "workload/naming.h"
 #include "workload/pods.h"
 #include "workload/procinfo.h"
@@ -21,9 +22,11 @@ struct group {
 	uint64_t id;
 	char *path;		/* NULL: unknown */
 	char *container;	/* id; NULL: none */
+	char *name;		/* of the container, by its engine; NULL: not known */
 	char pod_uid[CGROUP_POD_UID_MAX];	/* "": no pod, as far as the path says */
 	uint64_t generation;	/* of the pods when it was labelled */
 	int asks;		/* as in struct pod */
+	bool retried;		/* the engines have been asked a second time */
 	struct labels labels;	/* without exe */
 	enum verdict verdict;	/* on all of it, or VERDICT_DEPENDS */
 	unsigned int unknown;	/* RULE_*: may become known later */
@@ -49,6 +52,7 @@ struct workloads {
 	struct pods pods;
 	uint64_t refreshed;	/* generation of the pods that workloads_refresh has seen */
 	struct kube *kube;	/* NULL: off */
+	struct engine *engine;
 	struct workloads_stats stats;
 };
 
@@ -104,6 +108,7 @@ static void free_group(void *ctx, struct lru_node *n)
 	labels_free(&g->labels);
 	free(g->path);
 	free(g->container);
+	free(g->name);
 	free(g);
 }
 
@@ -128,7 +133,8 @@ static size_t text_bytes(const char *s)
 
 static size_t group_bytes(const struct group *g)
 {
-	size_t bytes = sizeof(*g) + text_bytes(g->path) + text_bytes(g->container);
+	size_t bytes = sizeof(*g) + text_bytes(g->path) + text_bytes(g->container) +
+		       text_bytes(g->name);
 
 	for (size_t i = 0; i < g->labels.n; i++)
 		bytes += sizeof(struct label) + text_bytes(g->labels.v[i].name) +
@@ -145,6 +151,16 @@ static void set_labels(struct workloads *w, struct group *g, struct labels *l)
 	*l = (struct labels)LABELS_INIT;
 	if (g->node.bytes)	/* it is in the cache */
 		lru_resize(&w->groups, &g->node, group_bytes(g));
+}
+
+/* Asked for when the cgroup is made and once more when it is sampled. */
+static const char *container_name(struct workloads *w, struct group *g)
+{
+	char name[ENGINE_NAME_MAX];
+
+	if (!g->name && !engine_name(w->engine, g->container, name))
+		g->name = strdup(name);
+	return g->name;
 }
 
 static int label_group(struct workloads *w, struct group *g)
@@ -165,7 +181,7 @@ static int label_group(struct workloads *w, struct group *g)
 	if (!r && pod)
 		r = label_pod(&l, pod, container);
 	else if (!r && g->container)
-		r = label_container(&l, g->container);
+		r = label_container(&l, g->container, container_name(w, g));
 	else if (!r && g->path)
 		r = label_unit(&l, g->path);
 	if (!r && g->container)
@@ -202,13 +218,15 @@ static void judge_group(struct workloads *w, struct group *g)
  * nothing: what was known of it stays true. */
 static int refresh_group(struct workloads *w, struct group *g)
 {
+	bool nameless = g->container && !g->name && !g->retried && !g->pod_uid[0];
 	const char *name;
 	int r;
 
-	if (g->generation == w->pods.generation || (!g->pod_uid[0] && !g->container))
+	if ((g->generation == w->pods.generation && !nameless) || (!g->pod_uid[0] && !g->container))
 		return 0;
 	g->generation = w->pods.generation;
-	if (!pods_find(&w->pods, g->pod_uid, g->container, &name))
+	g->retried = true;
+	if (!nameless && !pods_find(&w->pods, g->pod_uid, g->container, &name))
 		return 0;
 	r = label_group(w, g);
 	if (!r)
@@ -482,6 +500,8 @@ int workloads_new(const struct workload_options *o, struct workloads **ret, stru
 	r = choose_node_name(w);
 	if (!r)
 		r = workloads_set_rules(w, &o->rules);
+	if (!r)
+		r = engine_new(w->o.root, &w->engine);
 	if (r)
 		return err_set(e, r, "out of memory");
 	r = cgroups_open(w->o.root, &w->cgroups);
@@ -507,6 +527,7 @@ void workloads_free(struct workloads *w)
 	lru_free(&w->groups);
 	lru_free(&w->processes);
 	pods_free(&w->pods);
+	engine_free(w->engine);
 	cgroups_free(w->cgroups);
 	free_rules(&w->rules, w->rule_storage);
 	free(w->node_name);

@@ -45,7 +45,7 @@ enum {
 };
 
 struct workload_options {
-	const char *root;	/* prefix of the paths of cgroup file systems: "" or NULL, for tests */
+	const char *root;	/* prefix of cgroup file systems and engines' files: for tests; else NULL */
 	const char *node_name;	/* NULL: the environment's NODE_NAME, else the host's name */
 	struct workload_rules rules;
 
