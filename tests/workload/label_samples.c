@@ -1,9 +1,10 @@
 /* label_samples.c - samples the machine and prints how many samples each label set got: the part of the
  * agent between sampler and series, for the tests of src/workload.
  *
- *	label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in]...
+ *	label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in | NAME=VALUE]...
  *
- * +exe=a*,comm=b is an include rule, -... an exclude rule. Begins when a line "ready" has been printed; ends
+ * +exe=a*,comm=b is an include rule, -... an exclude rule. NAME: api or kubelet (a URL), token or ca (a file),
+ * node, label or annotation (of pods, to be a label), cache (bytes). Begins when a line "ready" has been printed; ends
  * after SECONDS or when stdin ends. Prints "COUNT {labels}" for each series, then "NAME COUNT" for each
  * outcome, and for the statistics. Labels are asked for at the end, when short-lived processes have gone.
  */
@@ -19,6 +20,7 @@ struct run {
 	struct recorder *rec;
 	struct workload_options options;
 	struct workload_rule include[16], exclude[16];
+	struct str_list pod_labels, pod_annotations;
 };
 
 static int on_cgroup(void *ctx, const struct wk_cgroup_event *e)
@@ -63,6 +65,36 @@ static int parse_rule(char *text, struct workload_rule *rule)
 	return 0;
 }
 
+static int parse_setting(struct run *run, const char *text)
+{
+	struct workload_options *o = &run->options;
+	const char *value = strchr(text, '=');
+	const size_t len = value ? (size_t)(value++ - text) : 0;
+	const struct {
+		const char *name, **where;
+	} texts[] = {
+		{ "api", &o->api_url }, { "kubelet", &o->kubelet_url }, { "token", &o->token_file },
+		{ "ca", &o->ca_file }, { "node", &o->node_name },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (len != strlen(texts[i].name) || strncmp(text, texts[i].name, len))
+			continue;
+		*texts[i].where = value;
+		if (i < 2)
+			o->kubernetes = i ? KUBE_KUBELET : KUBE_API;
+		return 0;
+	}
+	if (!strncmp(text, "label=", 6))
+		return str_list_add(&run->pod_labels, value);
+	if (!strncmp(text, "annotation=", 11))
+		return str_list_add(&run->pod_annotations, value);
+	if (strncmp(text, "cache=", 6))
+		return -EINVAL;
+	o->cache_bytes = strtoull(value, NULL, 10);
+	return 0;
+}
+
 static int parse(struct run *run, int argc, char **argv)
 {
 	struct workload_rules *r = &run->options.rules;
@@ -78,8 +110,10 @@ static int parse(struct run *run, int argc, char **argv)
 		else if (!strcmp(argv[i], "opt-in"))
 			r->opt_in = true;
 		else
-			bad = -EINVAL;
+			bad = parse_setting(run, argv[i]);
 	}
+	run->options.pod_labels = &run->pod_labels;
+	run->options.pod_annotations = &run->pod_annotations;
 	return bad;
 }
 
@@ -90,11 +124,9 @@ static const char *exe_path(const struct run *run, uint32_t id)
 	return f ? f->path : NULL;
 }
 
-/* The labels of an entry as text; "unwanted" for what the rules turn down. */
-static void describe(struct run *run, const struct samples_key *k, struct buf *b)
+static struct workload_key key_of(const struct run *run, const struct samples_key *k)
 {
-	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
-	struct workload_key key = {
+	return (struct workload_key){
 		.cgroup_id = k->cgroup_id,
 		.start_time = k->start_time,
 		.exec_id = k->exec_id,
@@ -105,6 +137,13 @@ static void describe(struct run *run, const struct samples_key *k, struct buf *b
 		.exe_path = exe_path(run, k->exe),
 		.kernel = !k->exe,
 	};
+}
+
+/* The labels of an entry as text; "unwanted" for what the rules turn down. */
+static void describe(struct run *run, const struct samples_key *k, struct buf *b)
+{
+	cleanup(labels_cleanup) struct labels l = LABELS_INIT;
+	struct workload_key key = key_of(run, k);
 
 	if (!workloads_wanted(run->w, &key))
 		buf_str(b, "unwanted");
@@ -146,16 +185,23 @@ static void print_figures(struct run *run)
 	       st.processes, (unsigned long long)st.bytes, (unsigned long long)st.cgroups_unknown);
 	printf("skipped_cgroups %zu\nskipped_processes %zu\nskips_refused %llu\n",
 	       st.cgroups_skipped, st.processes_skipped, (unsigned long long)st.skips_refused);
+	printf("pods %zu\npods_refused %llu\n", st.pods, (unsigned long long)st.pods_refused);
+	printf("kube_synced %d\nkube_lists %llu\nkube_watches %llu\n", st.kube.synced,
+	       (unsigned long long)st.kube.lists, (unsigned long long)st.kube.watches);
+	printf("kube_expired %llu\nkube_errors %llu\nkube_error %s\n",
+	       (unsigned long long)st.kube.expired, (unsigned long long)st.kube.errors,
+	       st.kube.error);
 }
 
 /* What the agent does once a window: verdicts on what was met, so that BPF learns of them. */
 static void judge(struct run *run)
 {
-	cleanup(buf_cleanup) struct buf b = BUF_INIT(64 << 20);
-
 	workloads_refresh(run->w);
-	for (uint32_t i = 0; i < samples_entries(&run->rec->samples); i++)
-		describe(run, samples_key(&run->rec->samples, i), &b);
+	for (uint32_t i = 0; i < samples_entries(&run->rec->samples); i++) {
+		struct workload_key key = key_of(run, samples_key(&run->rec->samples, i));
+
+		(void)workloads_wanted(run->w, &key);
+	}
 }
 
 static int sample(struct run *run, double seconds, struct err *e)
@@ -168,8 +214,7 @@ static int sample(struct run *run, double seconds, struct err *e)
 	fflush(stdout);
 	while (!r && !ended && monotonic_ns() < end) {
 		r = recorder_wait(run->rec, STDIN_FILENO, end, &ended, e);
-		if (run->options.rules.nexclude + run->options.rules.ninclude && !r &&
-		    monotonic_ns() - judged > 300000000) {
+		if (!r && monotonic_ns() - judged > 300000000) {
 			judge(run);
 			judged = monotonic_ns();
 		}
@@ -184,7 +229,7 @@ int main(int argc, char **argv)
 		.event = event_clock(), .freq = 199, .announce_cgroups = true, .keep_exe = true,
 		.skip = true,
 	};
-	struct err e = { "usage: label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in]..." };
+	struct err e = { "usage: label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in | NAME=VALUE]..." };
 	int r = argc > 1 ? parse(&run, argc, argv) : -EINVAL;
 
 	run.options.skip_cgroup = on_skip_cgroup;
@@ -208,6 +253,8 @@ int main(int argc, char **argv)
 	}
 	workloads_free(run.w);
 	recorder_free(run.rec);
+	str_list_free(&run.pod_labels);
+	str_list_free(&run.pod_annotations);
 	if (r)
 		fprintf(stderr, "label_samples: %s (%s)\n", e.msg, strerror(-r));
 	return r ? 1 : 0;
