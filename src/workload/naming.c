@@ -57,21 +57,19 @@ static const char *service_of(char *unit)
 	return unit;
 }
 
+/* A user's manager is no service to name its programs by: theirs are. */
 int label_unit(struct labels *l, const char *path)
 {
 	char unit[CGROUP_UNIT_MAX], user_unit[CGROUP_UNIT_MAX];
 	const struct setting settings[] = { { "unit", unit }, { "user_unit", user_unit } };
-	const char *service, *user_service;
+	const char *service;
 	int r;
 
 	if (cgroup_unit(path, unit, user_unit))
 		return 0;
 	r = set_all(l, settings, ARRAY_SIZE(settings));
-	service = service_of(unit);
-	user_service = service_of(user_unit);
-	if (!r && (service || user_service))
-		r = labels_set(l, "service_name", user_service ? user_service : service);
-	return r;
+	service = service_of(strncmp(unit, "user@", strlen("user@")) ? unit : user_unit);
+	return r || !service ? r : labels_set(l, "service_name", service);
 }
 
 int label_process(struct labels *l, const char *exe, bool kernel)
