@@ -97,6 +97,8 @@ struct agent_options {
 	uint32_t max_connections;
 
 	/* names */
+	bool lines, inlines;
+	uint64_t symbol_bytes, lines_bytes;
 	uint32_t demangle;		/* enum demangle_mode */
 
 	/* limits */

@@ -10,7 +10,7 @@ enum {
 /* What decides labels: entries that agree in it are in one series, so that they are asked for once. */
 struct owner {
 	uint64_t start_time, exec_id, cgroup_id;
-	uint32_t pid, global_pid;
+	uint32_t pid, global_pid, exe, uid;
 	char comm[WK_COMM_LEN];
 };
 
@@ -109,7 +109,8 @@ static int series_of(struct split *s, const struct samples_key *k, uint32_t *ret
 static int owner_series(struct split *s, const struct samples_key *k, uint32_t *ret)
 {
 	struct owner o = { .start_time = k->start_time, .exec_id = k->exec_id,
-			   .cgroup_id = k->cgroup_id, .pid = k->pid, .global_pid = k->global_pid };
+			   .cgroup_id = k->cgroup_id, .pid = k->pid, .global_pid = k->global_pid,
+			   .exe = k->exe, .uid = k->uid };
 	uint32_t n;
 	bool added;
 	int r;

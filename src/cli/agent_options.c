@@ -249,6 +249,15 @@ const struct option_row agent_rows[] = {
 
 	{ OPT_CHOICE, 0, "demangle", "MODE", "C++ and Rust names", OPT(demangle), .def = "simple",
 	  .choices = demangle_names, .key = "symbols-demangle" },
+	{ OPT_FLAG, 0, "lines", NULL, "source lines and inlined calls, from debug information",
+	  OPT(lines), .key = "symbols-lines" },
+	{ OPT_FLAG, 0, "inlines", NULL, "of lines: inlined calls as frames of their own", OPT(inlines),
+	  .def = "yes", .key = "symbols-inlines" },
+	{ OPT_SIZE, 0, "symbol-bytes", "BYTES", "memory for symbol tables and names at most",
+	  OPT(symbol_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "8M", .key = "symbols-bytes" },
+	{ OPT_SIZE, 0, "lines-bytes", "BYTES", "memory for debug information at most",
+	  OPT(lines_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "32M",
+	  .key = "symbols-lines-bytes" },
 
 	{ OPT_U32, 0, "cpu-budget", "MILLICPUS", "CPU of wick itself, in thousandths of one; above "
 	  "it the frequency falls; by default 10 for each CPU", OPT(cpu_budget), .min = 1,

@@ -7,6 +7,7 @@
 extern const struct command cmd_record_command;
 extern const struct command cmd_report_command;
 extern const struct command cmd_merge_command;
+extern const struct command cmd_agent_command;
 extern const struct command cmd_check_command;
 extern const struct command cmd_version_command;
 

@@ -8,8 +8,8 @@
 #include <signal.h>
 
 static const struct command *const commands[] = {
-	&cmd_record_command, &cmd_report_command,  &cmd_merge_command,
-	&cmd_check_command,  &cmd_version_command,
+	&cmd_record_command, &cmd_report_command, &cmd_merge_command,
+	&cmd_agent_command,  &cmd_check_command,  &cmd_version_command,
 };
 
 static const struct command *find_command(const char *name)
