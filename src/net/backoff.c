@@ -8,7 +8,7 @@ void backoff_fail(struct backoff *b, uint64_t started_ns, uint64_t now_ns, uint6
 {
 	uint64_t wait = DELIVERY_BACKOFF_MIN_NS;
 
-	if (!b->failures || started_ns >= b->failed_ns) {
+	if (!b->failures || started_ns > b->failed_ns) {
 		b->failures++;
 		for (uint32_t i = 1; i < b->failures && wait < DELIVERY_BACKOFF_MAX_NS; i++)
 			wait *= 2;
@@ -24,7 +24,7 @@ void backoff_fail(struct backoff *b, uint64_t started_ns, uint64_t now_ns, uint6
 
 void backoff_ok(struct backoff *b, uint64_t started_ns)
 {
-	if (!b->failures || started_ns >= b->failed_ns)
+	if (!b->failures || started_ns > b->failed_ns)
 		*b = (struct backoff){ 0 };
 }
 
