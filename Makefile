@@ -107,14 +107,14 @@ unit: $(UNITS)
 # build/fuzz/found.
 FUZZERS	:= $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 FB	:= $(BUILD)/fuzz
-FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/% src/http/% src/workload/% src/cli/option% src/cli/config%,$(SRCS))
+FUZZED	:= $(filter src/base/% src/elf/% src/symbol/% src/unwind/% src/proc/% src/profile/% src/net/% src/http/% src/workload/% src/cli/option% src/cli/config%,$(SRCS))
 FUZZ_FLAGS = $(CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 
 $(FB)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<) $(CLANG) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
 
-$(FB)/libfuzzed.a: $(FUZZED:%.c=$(FB)/%.o) $(B)/gen/profile.pb-c.o
+$(FB)/libfuzzed.a: $(FUZZED:%.c=$(FB)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
 
 $(FB)/%_fuzz: tests/fuzz/%_fuzz.c $(FB)/libfuzzed.a
