@@ -36,7 +36,7 @@ enum {
 	KUBE_PAGE_PODS = 50,		/* at first, when there must be pages */
 	KUBE_TOKEN_MAX = 16 << 10,	/* bytes */
 };
-#define KUBE_POLL_NS 10000000000ULL
+#define KUBE_POLL_NS 30000000000ULL
 
 struct kube_options {
 	enum kube_mode mode;

@@ -276,6 +276,25 @@ int pod_parse(const json_t *object, const struct pod_wishes *wishes, struct pod 
 	return 0;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool pod_equal(const struct pod *a, const struct pod *b)
+{
+	if (!same_text(a->name, b->name) || !same_text(a->namespace, b->namespace) ||
+	    !same_text(a->workload, b->workload) || !same_text(a->workload_kind, b->workload_kind) ||
+	    !same_text(a->service, b->service) || a->asks != b->asks ||
+	    labels_compare(&a->extra, &b->extra) || a->ncontainers != b->ncontainers)
+		return false;
+	for (size_t i = 0; i < a->ncontainers; i++)
+		if (!same_text(a->containers[i].name, b->containers[i].name) ||
+		    !same_text(a->containers[i].id, b->containers[i].id))
+			return false;
+	return true;
+}
+
 void pod_free(struct pod *p)
 {
 	if (!p)

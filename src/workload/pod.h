@@ -47,6 +47,8 @@ int must_check pod_parse(const json_t *object, const struct pod_wishes *wishes, 
 void pod_free(struct pod *p);
 DEFINE_CLEANUP(pod, struct pod *, pod_free)
 
+/* Whether they say the same of everything but their uid. */
+bool pod_equal(const struct pod *a, const struct pod *b);
 /* The name of a container by its id; NULL: not one of this pod's, as far as it says. */
 const char *pod_container(const struct pod *p, const char *id);
 

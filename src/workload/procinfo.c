@@ -74,6 +74,10 @@ int procinfo_parse_cgroup(char *text, const struct cgroup_hierarchy *h, char *re
 
 		if (!path)
 			continue;
+		while (!strncmp(path, "/../", strlen("/../"))) {
+			path += strlen("/..");
+			len -= strlen("/..");
+		}
 		if (len >= size)
 			return -ENAMETOOLONG;
 		memcpy(ret, path, len + 1);

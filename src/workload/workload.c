@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/lru.h"
 #include "base/map.h"
 #include "proc/cgroup.h"
@@ -16,6 +17,11 @@
 #include "workload/naming.h"
 #include "workload/pods.h"
 #include "workload/procinfo.h"
+
+enum {
+	MAX_HURRIES = 4,	/* of a container; a pod's sandbox is never named */
+	HURRY_NS = 1000000000,
+};
 
 struct group {
 	struct lru_node node;
@@ -26,6 +32,8 @@ struct group {
 	char pod_uid[CGROUP_POD_UID_MAX];	/* "": no pod, as far as the path says */
 	uint64_t generation;	/* of the pods when it was labelled */
 	int asks;		/* as in struct pod */
+	unsigned int hurries;	/* how often it was a reason to ask for pods, and when last (ns) */
+	uint64_t hurried;
 	bool retried;		/* the engines have been asked a second time */
 	struct labels labels;	/* without exe */
 	enum verdict verdict;	/* on all of it, or VERDICT_DEPENDS */
@@ -175,8 +183,6 @@ static int label_group(struct workloads *w, struct group *g)
 	g->unknown = 0;
 	if (w->kube && g->pod_uid[0])
 		g->unknown = pod ? container ? 0 : RULE_CONTAINER : RULE_POD | RULE_CONTAINER;
-	if (g->unknown)
-		kube_hurry(w->kube);
 	g->asks = pod ? pod->asks : 0;
 	if (!r && pod)
 		r = label_pod(&l, pod, container);
@@ -214,6 +220,21 @@ static void judge_group(struct workloads *w, struct group *g)
 	skip_group(w, g, g->verdict == VERDICT_OUT);
 }
 
+/* Kubelet says a container's name a second or two after its cgroup is made. */
+static void hurry(struct workloads *w, struct group *g)
+{
+	uint64_t now;
+
+	if (!g->unknown || g->hurries >= MAX_HURRIES)
+		return;
+	now = clock_monotonic();
+	if (g->hurries && now - g->hurried < HURRY_NS)
+		return;
+	g->hurries++;
+	g->hurried = now;
+	kube_hurry(w->kube);
+}
+
 /* Labels and verdict by what is known of the pods now. One that has been forgotten meanwhile changes
  * nothing: what was known of it stays true. */
 static int refresh_group(struct workloads *w, struct group *g)
@@ -222,6 +243,7 @@ static int refresh_group(struct workloads *w, struct group *g)
 	const char *name;
 	int r;
 
+	hurry(w, g);
 	if ((g->generation == w->pods.generation && !nameless) || (!g->pod_uid[0] && !g->container))
 		return 0;
 	g->generation = w->pods.generation;
@@ -261,6 +283,7 @@ static int add_group(struct workloads *w, uint64_t id, const char *path, struct 
 	if (r)
 		return r;
 	judge_group(w, g);
+	hurry(w, g);
 	*ret = g;
 	return 0;
 }
@@ -597,7 +620,6 @@ void workloads_trim(struct workloads *w)
 	HOLD(w);
 	lru_trim(&w->groups, w->groups.bytes / 2);
 	lru_trim(&w->processes, w->processes.bytes / 2);
-	lru_trim(&w->pods.lru, w->pods.lru.bytes / 2);
 }
 
 void workloads_stats(struct workloads *w, struct workloads_stats *ret)

@@ -107,7 +107,8 @@ int must_check workloads_labels(struct workloads *w, const struct workload_key *
 bool workloads_wanted(struct workloads *w, const struct workload_key *k);
 /* Other rules from now on; copies them. 0, -ENOMEM: the old ones stay. */
 int must_check workloads_set_rules(struct workloads *w, const struct workload_rules *rules);
-/* Forgets down to half of what is remembered (the memory budget is exceeded). */
+/* Forgets half of what is remembered of cgroups and processes (the memory budget is exceeded); pods stay, the
+ * server wouldn't say them again. */
 void workloads_trim(struct workloads *w);
 
 void workloads_stats(struct workloads *w, struct workloads_stats *ret);

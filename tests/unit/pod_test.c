@@ -269,7 +269,10 @@ START_TEST(table)
 	ck_assert_ptr_null(pods_find(&pods, "u3", NULL, &name));
 	ck_assert_ptr_null(pods_find(&pods, "", NULL, &name));
 	ck_assert_ptr_null(pods_find(&pods, "", "c3", &name));
+	put("u1", "one", "c1");		/* as it was */
+	ck_assert_uint_eq(pods.generation, 2);
 	put("u1", "renamed", "c3");
+	ck_assert_uint_eq(pods.generation, 3);
 	ck_assert_uint_eq(pods.lru.n, 2);
 	ck_assert_str_eq(pods_find(&pods, "", "c3", &name)->name, "renamed");
 	ck_assert_ptr_null(pods_find(&pods, "", "c1", &name));

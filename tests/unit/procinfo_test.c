@@ -29,6 +29,8 @@ START_TEST(cgroup_lines)
 	ck_assert_int_eq(parse(real, &memory, 4), -ENAMETOOLONG);
 	ck_assert_int_eq(parse("9:cpuset,memory:/z", &memory, sizeof(text)), 0);
 	ck_assert_str_eq(text, "/z");
+	ck_assert_int_eq(parse("0::/../../docker/x/..", &v2, sizeof(text)), 0);
+	ck_assert_str_eq(text, "/docker/x/..");
 	ck_assert_int_eq(parse(odd, &memory, sizeof(text)), -ENOENT);
 	ck_assert_int_eq(parse(odd, &v2, sizeof(text)), -ENOENT);
 	ck_assert_int_eq(parse("", &v2, sizeof(text)), -ENOENT);
