@@ -20,6 +20,7 @@ of the rounds' ratios: the ratios are what another machine should see as well.
   ends in a clone3 of libc or a _start of the dynamic linker that has no name counts as cut.
 - BPF time is the kernel's statistics (kernel.bpf_stats_enabled, set back afterwards) of that wick's
   programs alone, in the second half of the recording, when the unwind tables are there.
+- Unwind tables are compiled by bench_rows, which prints the best of some rounds.
 - The yardstick for the walk is bpf_get_stack(), the kernel's frame-pointer walk, alone in a program
   (fp_walk.bpf.c), on stacks of deep.c, which have frame pointers. On the same stacks wick's time is
   that of everything it does at a tick: who runs, which mappings, a walk by tables, storing. Two
@@ -44,6 +45,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WICK = os.path.abspath(os.environ.get("WICK", os.path.join(HERE, "..", "..", "build", "wick")))
+BENCH_ROWS = os.path.join(os.path.dirname(WICK), "bench_rows")
 BPFTOOL = shutil.which("bpftool", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 BPF_STATS = "/proc/sys/kernel/bpf_stats_enabled"
 HZ = 99
@@ -397,6 +399,29 @@ def print_bpf(mix, deep):
         print(f"| {what} | {median(ours):.0f} | {median(kernels):.0f} | {rated:.1f} |")
 
 
+def large_files():
+    """Large files of this machine that many run."""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        path = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True, check=True)
+        yield path.stdout.strip()
+    for pattern in (
+        "/usr/bin/node",
+        "/usr/lib/jvm/*/lib/server/libjvm.so",
+        "/usr/lib/*/libcrypto.so.3",
+        "/usr/lib/*/libc.so.6",
+    ):
+        yield from glob.glob(pattern)[:1]
+
+
+def print_tables():
+    files = [f for f in large_files() if os.path.exists(f)]
+    if not os.path.exists(BENCH_ROWS) or not files:
+        return
+    print("\n| unwind table | CPU, ms | rows | ns a row | KiB | KiB per MiB of text |")
+    print("|---|--:|--:|--:|--:|--:|", flush=True)
+    subprocess.run([BENCH_ROWS, *files], check=False)
+
+
 def measure(seconds, rounds, directory):
     with open(os.path.join(directory, "load.c"), "w") as f:
         f.write(generated_c())
@@ -435,6 +460,7 @@ def main():
     print_comparison(results)
     print_bpf(mix, deep)
     lost = sum(r["lost"] for r in results["`wick record -a`"])
+    print_tables()
     print(f"\nTicks that wick lost, all rounds together: {lost}.")
 
 

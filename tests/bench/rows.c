@@ -1,5 +1,5 @@
-/* rows.c - what compiling the unwind table of each file costs: its time (the best of some rounds), rows, and
- * bytes per MiB of text.
+/* rows.c - what the unwind table of each file costs, as rows of a Markdown table: CPU time of compiling it
+ * (the best of some rounds), rows, time a row, size, size per MiB of text.
  *
  *	bench_rows FILE...
  */
@@ -35,13 +35,12 @@ static int measure(const char *path)
 		best = MIN(best, milliseconds() - took);
 	}
 	if (r) {
-		printf("%s: %s\n", path, strerror(-r));
+		fprintf(stderr, "%s: %s\n", path, strerror(-r));
 		return r;
 	}
 	s = unwtab_stats(t);
-	printf("%s: %.1f ms, %u rows, %.0f ns a row, %zu KiB, %.0f KiB per MiB of text\n", path, best,
-	       s->rows, best * 1e6 / s->rows, s->bytes >> 10,
-	       (double)s->bytes / 1024 / ((double)s->text_bytes / (1 << 20)));
+	printf("| %s | %.1f | %u | %.0f | %zu | %.0f |\n", path, best, s->rows, best * 1e6 / s->rows,
+	       s->bytes >> 10, (double)s->bytes / 1024 / ((double)s->text_bytes / (1 << 20)));
 	return 0;
 }
 
