@@ -54,11 +54,12 @@ struct list {		/* of addresses */
 
 struct code {
 	struct piece *pieces;
-	size_t npieces, pieces_cap;
+	size_t npieces, pieces_cap, piece;
 	uint8_t *bytes;
 	uint16_t *marks;
 	size_t n, bytes_cap, marks_cap;
 	struct map states;	/* number + 1 of struct code_state */
+	uint16_t mark;		/* the last number asked for, or 0 */
 	struct map functions;	/* at: in order of discovery */
 	struct map returnless;	/* at of calls */
 	struct list roots;
@@ -183,11 +184,13 @@ static uint32_t index_of(const struct code *c, uint64_t vaddr)
 	return p ? p->at + (uint32_t)(vaddr - p->vaddr) : NOWHERE;
 }
 
-/* The piece that holds at. */
-static const struct piece *piece_of(const struct code *c, uint32_t at)
+/* The piece that holds at: mostly the one asked for before. */
+static const struct piece *piece_of(struct code *c, uint32_t at)
 {
 	size_t lo = 0, hi = c->npieces - 1;
 
+	if (at - c->pieces[c->piece].at < c->pieces[c->piece].n)
+		return &c->pieces[c->piece];
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo + 1) / 2;
 
@@ -196,17 +199,18 @@ static const struct piece *piece_of(const struct code *c, uint32_t at)
 		else
 			hi = mid - 1;
 	}
+	c->piece = lo;
 	return &c->pieces[lo];
 }
 
-static uint64_t vaddr_of(const struct code *c, uint32_t at)
+static uint64_t vaddr_of(struct code *c, uint32_t at)
 {
 	const struct piece *p = piece_of(c, at);
 
 	return p->vaddr + (at - p->at);
 }
 
-static int decode(const struct code *c, uint32_t at, struct insn *ret)
+static int decode(struct code *c, uint32_t at, struct insn *ret)
 {
 	const struct piece *p = piece_of(c, at);
 
@@ -233,7 +237,7 @@ int code_root(struct code *c, uint64_t vaddr)
 }
 
 /* endbr64; push of a register that the callee saves; sub $n, %rsp. */
-static bool is_prologue(const struct code *c, uint32_t at)
+static bool is_prologue(struct code *c, uint32_t at)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const struct piece *p = piece_of(c, at);
@@ -259,13 +263,19 @@ static const struct code_state *state_of(const struct code *c, uint16_t mark)
 static int mark_of(struct code *c, const struct code_state *s, uint16_t *ret)
 {
 	static const struct code_state nothing = { .sp = STATE_UNKNOWN };
-	uint32_t n = map_find(&c->states, s);
+	uint32_t n;
 	int r = 0;
 
+	/* Most instructions leave it as it was. */
+	if (c->mark && state_equal(s, state_of(c, c->mark))) {
+		*ret = c->mark;
+		return 0;
+	}
+	n = map_find(&c->states, s);
 	if (n == MAP_NONE)
 		r = map_put(&c->states, c->states.n < STATES_MAX - 2 ? s : &nothing, &n, NULL);
 	if (!r)
-		*ret = (uint16_t)(n + 1);
+		*ret = c->mark = (uint16_t)(n + 1);
 	return r;
 }
 
@@ -548,7 +558,7 @@ static int run_roots(struct code *c)
 }
 
 /* Unseen, and where compilers put functions. */
-static bool may_start(const struct code *c, uint32_t at)
+static bool may_start(struct code *c, uint32_t at)
 {
 	return c->marks[at] == UNSEEN && vaddr_of(c, at) % ALIGNMENT == 0;
 }
@@ -566,7 +576,7 @@ static int run_refs(struct code *c)
 }
 
 /* Padding at `at`: its bytes. 0: none. */
-static uint32_t padding_at(const struct code *c, uint32_t at)
+static uint32_t padding_at(struct code *c, uint32_t at)
 {
 	struct insn i;
 
@@ -576,7 +586,7 @@ static uint32_t padding_at(const struct code *c, uint32_t at)
 }
 
 /* Whether what stands before is a block that was followed, or padding. */
-static bool is_behind_end(const struct code *c, const struct piece *p, uint32_t at)
+static bool is_behind_end(struct code *c, const struct piece *p, uint32_t at)
 {
 	if (at == p->at || c->marks[at - 1] != UNSEEN || c->bytes[at - 1] == 0xcc)
 		return true;

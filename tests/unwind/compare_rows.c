@@ -8,8 +8,8 @@
  *	- give the same CFA, return address and frame pointer as libdw's DWARF expressions do: both
  *	  are evaluated, over made-up registers and memory, not compared by shape.
  * Gaps between FDEs of 16 bytes or more must have no rule but those for bare _start and signal
- * trampolines. Directories are searched for x86-64 and arm64 ELF files, each inode once; links
- * aren't followed. A line is printed for each large file, with -v for every one, and a summary that
+ * trampolines, and, on x86-64, plain ones made from their code. Directories are searched for x86-64
+ * and arm64 ELF files, each inode once; links aren't followed. A line is printed for each large file, with -v for every one, and a summary that
  * counts the rules that we refuse, by reason. Exit status 1 if anything differs, 2 on usage.
  */
 #include <dwarf.h>
@@ -600,7 +600,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Between FDEs nothing is known, except what the code itself shows. */
+/* Between FDEs nothing is known, except what the code itself shows: the rules that compare_code judges. */
 static void compare_gaps(struct file *f)
 {
 	struct wk_side side;
@@ -616,8 +616,10 @@ static void compare_gaps(struct file *f)
 		if (c[1].start < c->end || c[1].start - c->end <= PADDING_MAX ||
 		    elf_vaddr_to_offset(f->elf, c->end + PADDING_MAX, &offset))
 			continue;
-		if (!unwtab_lookup(f->table, offset, &row, &side) && row.cfa != WK_CFA_NONE &&
-		    row.cfa != WK_CFA_ROOT && row.cfa != WK_CFA_SIGNAL && row.cfa != WK_CFA_LEAF)
+		if (unwtab_lookup(f->table, offset, &row, &side) || row.cfa == WK_CFA_NONE ||
+		    row.cfa == WK_CFA_ROOT || row.cfa == WK_CFA_SIGNAL || row.cfa == WK_CFA_LEAF)
+			continue;
+		if (elf_machine(f->elf) != EM_X86_64 || (row.cfa != WK_CFA_SP && row.cfa != WK_CFA_FP))
 			differ(f, c->end + PADDING_MAX, "a rule for a gap");
 	}
 }
