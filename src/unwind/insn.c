@@ -178,53 +178,27 @@ static void control_flow(const struct decoded *d, struct insn *ret)
 	}
 }
 
-/* Whether the operands needn't be looked at: most instructions of compilers neither jump nor name rsp or
- * rbp. In the encoding of old, with a ModRM byte, only its fields can name a register to be written
- * (Intel SDM volume 2, section 2.1.3); numbers 4 and 5 are those of rsp, rbp, r12 and r13. */
-static bool is_harmless(const ZydisDecodedInstruction *i)
-{
-	const __typeof__(i->raw.modrm) *m = &i->raw.modrm;
-
-	if (i->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
-	    !(i->attributes & ZYDIS_ATTRIB_HAS_MODRM) || m->reg == 4 || m->reg == 5 ||
-	    (m->mod == 3 && (m->rm == 4 || m->rm == 5)))
-		return false;
-	switch (i->meta.category) {
-	case ZYDIS_CATEGORY_BINARY:
-	case ZYDIS_CATEGORY_DATAXFER:
-	case ZYDIS_CATEGORY_LOGICAL:
-	case ZYDIS_CATEGORY_SHIFT:
-	case ZYDIS_CATEGORY_SSE:
-	case ZYDIS_CATEGORY_NOP:
-	case ZYDIS_CATEGORY_WIDENOP:
-		return true;
-	default:
-		return false;
-	}
-}
-
-int insn_decode(const uint8_t *p, size_t size, struct insn *ret)
+int insn_full(const uint8_t *p, size_t size, struct insn *ret)
 {
 	struct insn insn = { 0 };
-	ZydisDecoderContext context;
 	ZydisDecoder decoder;
 	struct decoded d;
 
 	if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
 					 ZYDIS_STACK_WIDTH_64)) ||
-	    ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, &context, p,
-						      MIN(size, (size_t)INSN_SIZE_MAX), &d.i)))
+	    ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, p, MIN(size, (size_t)INSN_SIZE_MAX), &d.i,
+					       d.ops)))
 		return -EBADMSG;
 	insn.size = d.i.length;
 	insn.nop = d.i.meta.category == ZYDIS_CATEGORY_NOP ||
 		   d.i.meta.category == ZYDIS_CATEGORY_WIDENOP;
-	if (!is_harmless(&d.i)) {
-		if (ZYAN_FAILED(ZydisDecoderDecodeOperands(&decoder, &context, &d.i, d.ops,
-							   d.i.operand_count)))
-			return -EBADMSG;
-		control_flow(&d, &insn);
-		stack_effect(&d, &insn);
-	}
+	control_flow(&d, &insn);
+	stack_effect(&d, &insn);
 	*ret = insn;
 	return 0;
+}
+
+int insn_decode(const uint8_t *p, size_t size, struct insn *ret)
+{
+	return insn_quick(p, size, ret) ? 0 : insn_full(p, size, ret);
 }

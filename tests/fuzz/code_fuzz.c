@@ -1,6 +1,6 @@
 /* Any bytes as code, in two pieces with functions at a few places of it. What must hold: rows ascend
  * within what code_next says, begin at most once at an address, and say only what code.h makes; and
- * each instruction's size is within its bytes. */
+ * each instruction's size is within its bytes, and both decoders say the same. */
 #include "unwind/code.h"
 #include "unwind/insn.h"
 
@@ -47,6 +47,18 @@ static void check_pieces(const struct code *c)
 	}
 }
 
+static void check_decoders(const uint8_t *p, size_t n)
+{
+	struct insn quick, full;
+
+	if (!insn_quick(p, n, &quick))
+		return;
+	must(!insn_full(p, n, &full));
+	must(quick.size == full.size && quick.flow == full.flow && quick.stack == full.stack &&
+	     quick.n == full.n && quick.nop == full.nop && quick.has_target == full.has_target &&
+	     quick.has_ref == full.has_ref && quick.target == full.target);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup(code_cleanup) struct code *c = NULL;
@@ -56,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 4 || size > 1u << 16)
 		return 0;
+	for (size_t at = 0; at < size; at++)
+		check_decoders(data + at, size - at);
 	must(insn_decode(data, size, &i) || (i.size && i.size <= size));
 	half = 1 + (size - 3) / 2;
 	must(!code_new(&c));
