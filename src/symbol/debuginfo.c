@@ -533,8 +533,8 @@ static int describe_new(struct debuginfo *d, Dwarf_Die *die, struct described *r
 	die_describe(&d->reader, die, &f);
 	ret->name = f.linkage ? f.linkage : f.name;
 	ret->line = f.decl_line;
-	u = f.declared.addr ? unit_of(d, &f.declared) : NULL;
-	if (u && f.decl_file)
+	u = f.decl_line ? unit_of(d, &f.declared) : NULL;
+	if (u)
 		r = path_of(d, u, f.decl_file, &ret->file);
 	if (!r && !f.linkage && f.name && dwarf_diecu(&f.named, &cu, NULL, NULL) &&
 	    die_language_has_scopes(die_number(&cu, DW_AT_language))) {

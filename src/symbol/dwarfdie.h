@@ -22,8 +22,8 @@ struct die_function {
 	const char *name;	/* as in the source; NULL: none */
 	Dwarf_Die named;	/* the entry that has the name: its parents are the scope */
 	Dwarf_Die declared;	/* the entry whose unit numbers decl_file */
-	uint64_t decl_file;	/* 0: unknown */
-	uint32_t decl_line;
+	uint64_t decl_file;	/* 0 is a file, too, since DWARF 5 */
+	uint32_t decl_line;	/* 0: unknown, and so are these two */
 };
 
 /* An unsigned number; 0 if the entry hasn't got it. */
