@@ -43,6 +43,13 @@ CXX = {
     "cxx-clang-split-5": "clang++ -O2 -gdwarf-5 -gsplit-dwarf",
 }
 
+OTHERS = {
+    "rust": "rustc -C opt-level=2 -g",
+    "rust-v0": "rustc -C opt-level=3 -g -C symbol-mangling-version=v0 -C codegen-units=1",
+    "go": "go build",
+    "go-pie": "go build -buildmode=pie",
+}
+
 
 def run(command, **kwargs):
     done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
@@ -60,6 +67,10 @@ def build(name, command):
     if not shutil.which(command.split()[0]):
         return None
     os.makedirs(directory, exist_ok=True)
+    if name in OTHERS:
+        source = {"rustc": os.path.join(ROOT, "tests/e2e/programs/names.rs"),
+                  "go": os.path.join(HERE, "programs/real.go")}[command.split()[0]]
+        return out if run(command.split() + ["-o", out, source], cwd=directory) else None
     args = command.split() + ["-w", "-o", out]
     if name.startswith("cxx"):
         args += ["-std=gnu++17", os.path.join(HERE, "programs/real.cc")]
@@ -126,7 +137,7 @@ def dwz_multi(name, *sources):
 
 def make():
     made = {}
-    for name, command in {**C, **CXX}.items():
+    for name, command in {**C, **CXX, **OTHERS}.items():
         made[name] = build(name, command)
     made["c-debuglink"] = derive("c-debuglink", made["c-gcc-5"],
                                  "objcopy --only-keep-debug OUT c-debuglink.debug",

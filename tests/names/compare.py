@@ -42,6 +42,8 @@ def random_addresses(elf):
     """COUNT addresses in code, the same ones each time."""
     rng = random.Random(elf.path)
     ranges = elf.code()
+    if not ranges:
+        raise RuntimeError("no sections with code")
     weights = [size for _, size in ranges]
     picks = rng.choices(ranges, weights, k=COUNT)
     return [start + rng.randrange(size) for start, size in picks]

@@ -16,7 +16,7 @@ class Elf:
         self.path = path
         self.sections = self._sections()
         self._symbols = {}
-        self._labels = None
+        self._labels = {}
 
     def _sections(self):
         found = {}
@@ -52,12 +52,12 @@ class Elf:
             self._symbols[debug] = sorted(rows)
         return self._symbols[debug]
 
-    def labels(self):
-        """Names of symbols without a type, which are no functions."""
-        if self._labels is None:
+    def labels(self, kind):
+        """Names of symbols that are no functions: "NOTYPE", "FILE"."""
+        if kind not in self._labels:
             rows = (line.split() for line in readelf("-s", self.path).splitlines())
-            self._labels = {f[7] for f in rows if len(f) >= 8 and f[3] == "NOTYPE"}
-        return self._labels
+            self._labels[kind] = {f[7] for f in rows if len(f) >= 8 and f[3] == kind}
+        return self._labels[kind]
 
     def covering(self, address, debug_only=False):
         """Symbols whose bytes hold an address."""
@@ -70,4 +70,9 @@ class Elf:
                 start, size, name, local = rows[i]
                 if start <= address < start + size:
                     found.append((start, size, name, local))
+                elif not size and all(f[:2] == (start, 0) for f in found):
+                    found.append((start, 0, name, local))   # reaches to the next one
         return found
+
+    def is_go(self):
+        return ".gopclntab" in self.sections
