@@ -246,7 +246,7 @@ int lines_lookup(struct lines *l, const struct lines_file *file, uint64_t vaddr,
 	spent = clock_monotonic() - start;
 	s->ns += spent;
 	l->ns += spent;
-	if (is_budget(r)) {
+	if (is_budget(r) || (!r && s->split_missing && !ret->v[ret->n - 1].name)) {
 		s->refused++;
 		l->refused++;
 	}

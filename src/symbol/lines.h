@@ -70,7 +70,7 @@ struct lines_state {
 	bool found;		/* there are lines */
 	int error;		/* why not: -ENOENT (no debug information), -ETIME, -E2BIG, -ENOTSUP
 				 * (a compression), -EBADMSG, ...; 0 */
-	uint64_t refused;	/* look-ups that a budget has cost their answer */
+	uint64_t refused;	/* look-ups that a budget, or a missing split file, cost their answer */
 	const char *hint;	/* what could be done about it, one phrase; NULL */
 };
 struct lines_state lines_state(const struct lines *l, uint32_t number);
