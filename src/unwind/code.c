@@ -252,6 +252,13 @@ static bool is_prologue(struct code *c, uint32_t at)
 	return !decode(c, at, &i) && i.stack == INSN_ADD_SP && i.n < -STATE_WORD;
 }
 
+int code_ref(struct code *c, uint64_t vaddr)
+{
+	uint32_t at = index_of(c, vaddr);
+
+	return at == NOWHERE ? 0 : list_add(&c->refs, at);
+}
+
 /* ---- states --------------------------------------------------------------------------------- */
 
 static const struct code_state *state_of(const struct code *c, uint16_t mark)
@@ -563,18 +570,6 @@ static bool may_start(struct code *c, uint32_t at)
 	return c->marks[at] == UNSEEN && vaddr_of(c, at) % ALIGNMENT == 0;
 }
 
-/* Addresses that code takes are functions, if they may be. */
-static int run_refs(struct code *c)
-{
-	uint32_t n;
-	int r = 0;
-
-	for (size_t i = 0; i < c->refs.n && !r; i++)
-		if (may_start(c, c->refs.v[i]))
-			r = map_put(&c->functions, &c->refs.v[i], &n, NULL);
-	return r ? r : run_functions(c);
-}
-
 /* Padding at `at`: its bytes. 0: none. */
 static uint32_t padding_at(struct code *c, uint32_t at)
 {
@@ -594,6 +589,44 @@ static bool is_behind_end(struct code *c, const struct piece *p, uint32_t at)
 		if (padding_at(c, at - k) == k)
 			return true;
 	return false;
+}
+
+/* A run from what may be a function. *ret says whether all that it came to agrees. */
+static int run_guess(struct code *c, uint32_t at, bool *ret)
+{
+	int r;
+
+	c->guess = c->unproven = true;
+	r = run(c, at, &at_entry, ret);
+	c->guess = c->unproven = false;
+	return r;
+}
+
+/* Addresses that something takes are functions, or labels that a jump table has. Only the former agree
+ * with what is around them. Those behind which nothing is known yet wait for another round. */
+static int run_refs(struct code *c)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < c->refs.n && !r; i++) {
+		uint32_t at = c->refs.v[i], n;
+		bool good = false;
+
+		if (c->marks[at] != UNSEEN)
+			continue;
+		if (!is_behind_end(c, piece_of(c, at), at)) {
+			c->refs.v[kept++] = at;
+			continue;
+		}
+		r = run_guess(c, at, &good);
+		if (!r && good)
+			r = map_put(&c->functions, &at, &n, NULL);
+		if (!r)
+			r = run_functions(c);
+	}
+	c->refs.n = kept;
+	return r;
 }
 
 /* For files without symbols. */
@@ -789,6 +822,11 @@ void code_rows(const struct code *c, size_t n, code_row_fn *row, void *arg)
 		r = state_row(state_of(c, mark));
 		row(arg, p->vaddr + (at - p->at), &r);
 	}
+}
+
+uint64_t code_bytes(const struct code *c)
+{
+	return c->n;
 }
 
 uint64_t code_known_bytes(const struct code *c)

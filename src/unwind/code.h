@@ -21,7 +21,8 @@
  *	- functions that don't return are found by it, or by a jump to behind their call that
  *	  contradicts; paths through them are taken back and followed again without;
  *	- functions start at symbols, call targets, and addresses that code takes, the latter two found
- *	  on the way; in stripped files also where the bytes behind padding look like a prologue;
+ *	  on the way; in stripped files also where data points to, and where the bytes behind padding
+ *	  look like a prologue. What is only likely must agree with all that is known already;
  *	- targets of jump tables are what lies unreached between blocks of a function with such a
  *	  jump: they have the jump's state, if all of the function's have one.
  * A function that clears rbp before it has saved it is the outermost one (psABI 3.4.1): musl's clone.
@@ -56,6 +57,9 @@ bool code_holds(const struct code *c, uint64_t vaddr);	/* a piece does */
 int must_check code_function(struct code *c, uint64_t vaddr);
 int must_check code_root(struct code *c, uint64_t vaddr);
 
+/* Something refers to this address; perhaps a function starts there. 0, -ENOMEM. */
+int must_check code_ref(struct code *c, uint64_t vaddr);
+
 /* Follows the code. Once. stripped: not all functions were given. 0, -ENOMEM. */
 int must_check code_trace(struct code *c, bool stripped);
 
@@ -69,5 +73,6 @@ void code_rows(const struct code *c, size_t n, code_row_fn *row, void *arg);
 
 /* Bytes of instructions with a rule. */
 uint64_t code_known_bytes(const struct code *c);
+uint64_t code_bytes(const struct code *c);	/* of all pieces */
 
 #endif

@@ -6,6 +6,7 @@
 
 enum {
 	CHUNK = 1024,		/* symbols read at a time */
+	WINDOW = 64 << 10, OVERLAP = 15,	/* bytes searched at a time; and seen twice */
 	NAME_MAX_READ = 256,	/* bytes of a name in which ".cold" is looked for */
 };
 
@@ -76,6 +77,74 @@ static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool 
 	return r;
 }
 
+/* Pointers to functions: the words of data and, in position-independent files, the addends of their
+ * relocations, which are words as well. */
+static int add_words(struct code *c, const uint8_t *p, size_t n)
+{
+	int r = 0;
+
+	for (size_t at = 0; at + 8 <= n && !r; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, p + at, 8);
+		if (word)
+			r = code_ref(c, word);
+	}
+	return r;
+}
+
+/* What code elsewhere calls, or takes the address of: call and lea x(%rip), wherever bytes look so. */
+static int add_distances(struct code *c, const uint8_t *p, size_t n, uint64_t vaddr)
+{
+	int r = 0;
+
+	for (size_t at = 1; at + 4 <= n && !r; at++) {
+		int32_t distance;
+
+		if (p[at - 1] != 0xe8 && (at < 2 || p[at - 2] != 0x8d || (p[at - 1] & 0xc7) != 5))
+			continue;
+		memcpy(&distance, p + at, 4);
+		r = code_ref(c, vaddr + at + 4 + (uint64_t)(int64_t)distance);
+	}
+	return r;
+}
+
+static int search_segment(struct code *c, const struct elf *e, const struct elf_segment *s,
+			  uint8_t *window)
+{
+	size_t first = -s->vaddr & 7;	/* words are where their addresses say; WINDOW is of whole ones */
+	int r = 0;
+
+	for (uint64_t at = 0; at < s->filesz && !r; at += WINDOW) {
+		size_t n = MIN(s->filesz - at, (uint64_t)(WINDOW + OVERLAP));
+
+		if (elf_read(e, s->offset + at, window, n))
+			return 0;
+		if (s->flags & PF_X)
+			r = add_distances(c, window, n, s->vaddr + at);
+		if (!r && n > first)
+			r = add_words(c, window + first, n - first);
+	}
+	return r;
+}
+
+/* In a stripped file: what may point to functions, from all that is loaded. Files in which hardly anything
+ * is to be found aren't searched if they are large. */
+static int add_references(struct code *c, const struct elf *e)
+{
+	cleanup(freep_cleanup) uint8_t *window = malloc(WINDOW + OVERLAP);
+	size_t n;
+	const struct elf_segment *s = elf_segments(e, &n);
+	int r = window ? 0 : -ENOMEM;
+
+	if (elf_size(e) > GAPS_SEARCH_MAX && code_bytes(c) < elf_size(e) / GAPS_SEARCH_SHARE)
+		return r;
+	for (size_t i = 0; i < n && !r; i++)
+		if (s[i].type == PT_LOAD)
+			r = search_segment(c, e, &s[i], window);
+	return r;
+}
+
 int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
 	       const struct gap *gaps, size_t n, uint64_t max, struct code **ret)
 {
@@ -96,6 +165,8 @@ int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
 		r = add_symbols(c, elf, SHT_DYNSYM, &stripped);
 	if (!r && debug)
 		r = add_symbols(c, debug, SHT_SYMTAB, &stripped);
+	if (!r)
+		r = stripped ? add_references(c, elf) : 0;
 	if (!r)
 		r = code_trace(c, stripped);
 	if (!r)

@@ -4,7 +4,7 @@
  *	r = gaps_trace(elf, debug, entry, gaps, n, max, &code);
  *
  * Reads the gaps, tells code.h where functions start (symbols of both tables, and of the separate debug
- * file), and follows the code.
+ * file; without any, whatever data and code of the file point to), and follows the code.
  *
  * Hostile input: as code.h; symbols are read in pieces, at most GAPS_SYMBOLS_MAX of them.
  */
@@ -16,6 +16,8 @@
 
 #define GAPS_MIN	 16		/* bytes; smaller ones are taken for padding */
 #define GAPS_SYMBOLS_MAX (4u << 20)	/* of one table; chrome has 1.2 M */
+#define GAPS_SEARCH_MAX	 (1u << 20)	/* bytes of a stripped file that is searched in any case */
+#define GAPS_SEARCH_SHARE 64		/* of a larger one the gaps are so much, or it isn't */
 
 struct gap {
 	uint64_t offset, vaddr, size;	/* file offset, address, bytes */

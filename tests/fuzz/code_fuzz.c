@@ -82,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!code_function(c, BASE));
 	must(!code_function(c, BASE + data[1]));
 	must(!code_root(c, BASE + half + 16));
+	must(!code_ref(c, BASE + data[0]));
 	must(!code_trace(c, data[0] & 1));
 	must(code_known_bytes(c) <= size - 2);
 	check_pieces(c);

@@ -323,6 +323,33 @@ START_TEST(test_found_functions)
 }
 END_TEST
 
+/* Addresses of labels are in jump tables as well: they don't agree with what the function says, which
+ * keeps its rules. */
+CODE(labels, "push %rbx\ntest %edi, %edi\nje 1f\ncall *%rax\n1:\n" L(la_1) "pop %rbx\nret\n" L(
+		     la_2) "mov %rax, %rbx\njmp 1b\n.balign 16, 0x90\n" L(la_3) "push %rax\n" L(
+		     la_4) "pop %rax\nret\n");
+
+START_TEST(test_references)
+{
+	struct trace t;
+
+	begin(&t, labels, labels_end);
+	function(&t, labels);
+	ck_assert_int_eq(code_ref(t.code, BASE + (AT(la_2) - labels)), 0);
+	ck_assert_int_eq(code_ref(t.code, BASE + (AT(la_3) - labels)), 0);
+	ck_assert_int_eq(code_ref(t.code, BASE + (AT(la_4) - labels)), 0);
+	ck_assert_int_eq(code_ref(t.code, BASE - 1), 0);
+	ck_assert_uint_eq(code_bytes(t.code), labels_end - labels);
+	run(&t, true);
+	expect_sp(&t, AT(la_1), 2);
+	expect_sp(&t, AT(la_3), 1);
+	expect_sp(&t, AT(la_4), 2);
+	/* la_2 isn't known: its bytes are fewer than padding's */
+	ck_assert_uint_eq(code_known_bytes(t.code), AT(la_2) - labels + 3);
+	code_free(t.code);
+}
+END_TEST
+
 /* Calls and jumps go from piece to piece, not into what lies between. */
 START_TEST(test_pieces)
 {
@@ -393,6 +420,7 @@ int main(void)
 	tcase_add_test(t, test_tail_call);
 	tcase_add_test(t, test_roots);
 	tcase_add_test(t, test_found_functions);
+	tcase_add_test(t, test_references);
 	tcase_add_test(t, test_pieces);
 	tcase_add_test(t, test_endless);
 	suite_add_tcase(s, t);

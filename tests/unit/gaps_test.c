@@ -67,7 +67,8 @@ START_TEST(test_imports_are_elsewhere)
 	size_t text = add_text(m);
 	struct gap gap = gap_of(m, text, 0, sizeof(function) * FUNCTIONS);
 
-	made_symbols(m, SHT_DYNSYM, 0, m->s[text].sh_addr, names);
+	/* nor is it taken for a pointer, in the middle of something */
+	made_symbols(m, SHT_DYNSYM, 0, m->s[text].sh_addr + 1, names);
 	e = made_open(m);
 	ck_assert_uint_eq(known(e, NULL, 0, &gap, 1, 1 << 20), 0);
 }
@@ -86,6 +87,29 @@ START_TEST(test_symbols_of_debug_file)
 	debug = made_open(d);
 	ck_assert_uint_eq(known(e, debug, 0, gaps, 2, 1 << 20), 2 * KNOWN);
 	ck_assert_uint_eq(known(e, NULL, 0, gaps, 2, 1 << 20), 0);
+}
+END_TEST
+
+/* Without symbols: a pointer in data, a call and an address taken by code outside of the gap. What isn't
+ * behind padding or another function's end is none. */
+START_TEST(test_references)
+{
+	cleanup(freep_cleanup) struct made *m = made_new(EM_X86_64);
+	cleanup(elf_cleanup) struct elf *e = NULL;
+	size_t text = add_text(m), data, code;
+	uint64_t at = m->s[text].sh_addr, from = made_next(m) + 32, words[4] = { at + 32, at + 33, ~0ull };
+	uint8_t caller[12] = { 0xe8, 0, 0, 0, 0, 0x48, 0x8d, 0x3d };
+	int32_t call = (int32_t)(at + 64 - (from + 5)), lea = (int32_t)(at + 96 - (from + 12));
+	struct gap gap = gap_of(m, text, 0, sizeof(function) * FUNCTIONS);
+
+	memcpy(caller + 1, &call, 4);
+	memcpy(caller + 8, &lea, 4);
+	data = made_section(m, ".data", SHT_PROGBITS, SHF_WRITE, words, sizeof(words));
+	code = made_section(m, ".caller", SHT_PROGBITS, SHF_EXECINSTR, caller, sizeof(caller));
+	ck_assert_uint_eq(m->s[code].sh_addr, from);
+	ck_assert_uint_eq(m->s[data].sh_size, 32);
+	e = made_open(m);
+	ck_assert_uint_eq(known(e, NULL, 0, &gap, 1, 1 << 20), 3 * KNOWN);
 }
 END_TEST
 
@@ -108,7 +132,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { test_symbols, test_imports_are_elsewhere,
-				       test_symbols_of_debug_file, test_cut_off };
+				       test_symbols_of_debug_file, test_references,
+				       test_cut_off };
 
 	return made_run("gaps", tests, ARRAY_SIZE(tests));
 }
