@@ -15,6 +15,7 @@ import sys
 
 import build
 import lib
+from pprof import Profile
 
 RECEIVER = os.path.join(build.ROOT, "tests", "receiver", "receiver.py")
 DELIVER = os.path.join(os.path.dirname(lib.WICK), "net", "deliver")
@@ -56,6 +57,10 @@ class Receiver:
     def stored(self):
         """What the server has after it has recognised what came twice."""
         return [s for s in self.lines("stored") if not s["again"]]
+
+    def profile(self, stored):
+        """One of .stored as it came; not of OTLP."""
+        return Profile.read(os.path.join(self.directory, stored["hash"]))
 
     @property
     def marks(self):

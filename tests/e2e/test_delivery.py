@@ -92,7 +92,7 @@ def test_otlp_partial_success():
 
 @lib.each("pyroscope", "parca")
 def test_batches(protocol):
-    with receiver(protocol) as server:
+    with receiver(protocol, fault="slow 0.5") as server:
         final = deliver(server.url + "?batch=10", windows=1, series=40, concurrency=1)
     expect(server, expected(1, 40))
     lib.check(final["sent"] == 40 and final["requests"] <= 8, final)

@@ -1,97 +1,97 @@
-"""--push: to a server that takes profiles, and to some that don't."""
+"""--push: to servers of every kind that take profiles, and to some that don't."""
 
-import contextlib
-import json
+import glob
 import os
-import sys
 
 import lib
-from lib import program, record, running, wick
+from lib import program, record, recording, wick
 from pprof import Profile
+from receivers import SCHEMES, receiver
 
-SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_pyroscope.py")
-
-
-@contextlib.contextmanager
-def server(*options, directory="stored"):
-    """The port of a fake server that stores into a directory."""
-    os.mkdir(directory)
-    argv = [sys.executable, SERVER, "--directory", directory, *options]
-    with running(*argv, lines=1) as process:
-        yield process.lines[0][0]
-
-
-def stored(directory="stored"):
-    """What the server has accepted: (what it noted, profile)."""
-    out = []
-    while os.path.exists(f"{directory}/{len(out)}.json"):
-        n = len(out)
-        with open(f"{directory}/{n}.json", encoding="utf-8") as f:
-            out.append((json.load(f), Profile.read(f"{directory}/{n}.pb.gz")))
-    return out
+SHORT = [program("shares"), "0.2"]
 
 
 def sample_set(profile):
     return sorted((s.names, sorted(s.labels.items()), s.values) for s in profile.samples)
 
 
-def test_is_accepted():
-    with server() as port:
-        push = f"pyroscope+http://me:secret@127.0.0.1:{port}"
-        labels = ["--label", "service_name=shop", "--label", "env=prod \u00e9"]
-        r = record("--push", push, *labels, command=[program("shares"), "0.5"])
-    got = stored()
-    lib.check(len(got) == 1, f"{len(got)} profiles arrived")
-    note, profile = got[0]
-    want = {"__name__": "process_cpu", "service_name": "shop", "env": "prod \u00e9"}
-    lib.check(note["labels"] == want, f"labels {note['labels']}")
-    lib.check(note["headers"]["Authorization"].startswith("Basic "), "no user and password")
-    lib.check(sample_set(profile) == sample_set(r.profile), "it isn't what was written to the file")
-    lib.check("secret" not in r.stderr, f"a password is shown:{lib.shown(r.stderr)}")
+def only(server):
+    lib.check(len(server.stored) == 1, f"{len(server.stored)} profiles arrived at {server.protocol}")
+    return server.stored[0]
+
+
+@lib.each(*SCHEMES)
+def test_is_accepted(protocol):
+    labels = ["--label", "service_name=shop", "--label", "env=prod \u00e9"]
+    with receiver(protocol) as server:
+        r = record("--push", server.url, *labels, command=[program("shares"), "0.5"])
+        got = only(server)
+    service = "service.name" if protocol == "otlp" else "service_name"
+    want = {"__name__": "process_cpu", service: "shop", "env": "prod \u00e9"}
+    lib.check(got["labels"] == want, f"labels {got['labels']}")
+    lib.check(got["mark"] == r.ticks["samples"], f"{got['mark']} samples arrived of {r.ticks}")
+    if protocol != "otlp":
+        lib.check(sample_set(server.profile(got)) == sample_set(r.profile), "it isn't what was written to the file")
+
+
+def test_other_event():
+    with receiver("parca") as server:
+        record("--push", server.url, "-e", "page-faults", command=SHORT)
+        lib.check(only(server)["labels"]["__name__"] == "page_faults", only(server)["labels"])
+
+
+def test_password_is_not_shown():
+    with receiver("pyroscope", "--user", "me:secret") as server:
+        url = server.url.replace("//", "//me:secret@")
+        with recording("--push", url, "-d", "1") as process:
+            with open(f"/proc/{process.pid}/cmdline", "rb") as f:
+                shown = f.read()
+        only(server)
+    lib.check(b"//me:******@127.0.0.1" in shown and b"secret" not in shown, f"the command line is {shown}")
+    lib.check("secret" not in process.recording.stderr, f"a password is shown:{lib.shown(process.recording.stderr)}")
 
 
 def test_several_servers():
-    with server(directory="a") as a, server("--prefix", "/below", directory="b") as b:
-        urls = [f"pyroscope+http://127.0.0.1:{a}", f"pyroscope+http://127.0.0.1:{b}/below/"]
-        record("--push", urls[0], "--push", urls[1], command=[program("shares"), "0.3"])
-    for directory in ("a", "b"):
-        got = stored(directory)
-        lib.check(len(got) == 1, f"{len(got)} profiles arrived at {directory}")
-        lib.check(got[0][0]["labels"]["service_name"], "no service name")
+    with receiver("pyroscope", directory="a") as a, receiver("pyroscope", "--prefix", "/below", directory="b") as b:
+        out = f"file://{os.getcwd()}/out"
+        r = record("--push", a.url, "--push", f"{b.url}/below/", "--push", out, command=SHORT)
+    for server in (a, b):
+        lib.check(only(server)["labels"]["service_name"], "no service name")
+    (path,) = glob.glob("out/*.pb.gz")
+    lib.check(sample_set(Profile.read(path)) == sample_set(r.profile), "the directory has something else")
 
 
 REFUSALS = {
-    "400:invalid_argument:too many cooks": ["400", "invalid_argument", "too many cooks"],
-    "429:resource_exhausted:slow down": ["429", "slow down"],
-    "500:unknown:not today": ["500", "not today"],
-    "401": ["401", "USER:PASSWORD"],
-    "404": ["404", "no Pyroscope at this address"],
-    "415": ["415", "content type"],
-    "503": ["503", "not available"],
+    "400 code invalid_argument": ["400", "invalid_argument", "as the test wants it"],
+    "429 code resource_exhausted": ["429", "as the test wants it"],
+    "500 code unknown": ["500", "as the test wants it"],
+    "401 code none": ["401", "USER:PASSWORD"],
+    "404 code none": ["404", "no Pyroscope at this address"],
+    "415 code none": ["415", "content type"],
+    "503 code none": ["503", "not available"],
 }
 
 
 @lib.each(*REFUSALS)
 def test_is_refused(answer):
     """Status 1, the server's own words, and the profile is in the file all the same."""
-    with server("--answer", answer) as port:
-        argv = ["--push", f"pyroscope+http://127.0.0.1:{port}", "--", program("shares"), "0.2"]
-        _, stderr = wick("record", *argv, status=1)
+    with receiver("pyroscope", fault=f"status {answer}") as server:
+        _, stderr = wick("record", "--push", server.url, "--", *SHORT, status=1)
     for words in REFUSALS[answer]:
         lib.check(words in stderr, f"'{words}' is not in{lib.shown(stderr)}")
     lib.check(Profile.read("profile.pb.gz").samples, "no profile in the file")
-    lib.check(not stored(), "it was stored")
+    lib.check(not server.stored, "it was stored")
 
 
 def test_tenant_is_missing():
-    with server("--tenant") as port:
-        argv = ["--push", f"pyroscope+http://127.0.0.1:{port}", "--", program("shares"), "0.2"]
-        _, stderr = wick("record", *argv, status=1)
-    lib.check("no org id" in stderr, stderr)
+    with receiver("pyroscope", "--tenant", "t") as server:
+        _, stderr = wick("record", "--push", server.url, "--", *SHORT, status=1)
+        lib.check("no org id" in stderr, stderr)
+        wick("record", "--push", f"{server.url}?tenant=t", "--", *SHORT)
 
 
 def test_nobody_listens():
-    argv = ["--push", "pyroscope+http://me:secret@127.0.0.1:1", "--", program("shares"), "0.2"]
+    argv = ["--push", "pyroscope+http://me:secret@127.0.0.1:1", "--", *SHORT]
     _, stderr = wick("record", *argv, status=1)
     lib.check("pyroscope+http://127.0.0.1:1" in stderr, stderr)
     lib.check("secret" not in stderr, stderr)

@@ -7,7 +7,7 @@
  *
  * Each window of each series is a profile with --samples stacks whose samples/count add up to a number
  * that tells it from all others: 1000 * window + series + 1 on the first stack, 1 on the rest.
- * The label "series" is "s" and the series' number in dots. After the last window it waits up to
+ * The label "series" is "s.SERIES.w.WINDOW.". After the last window it waits up to
  * --linger until queues and spools are empty.
  * Prints a line of JSON for each sink after every window and at the end (with "final": true).
  */
@@ -185,9 +185,9 @@ static void put_window(struct delivery *d, uint64_t window)
 {
 	for (uint64_t s = 0; s < o.series; s++) {
 		cleanup(profile_cleanup) struct profile *p = make_profile(window, s);
-		char number[32];
+		char number[64];
 
-		snprintf(number, sizeof(number), "s.%" PRIu64 ".", s);
+		snprintf(number, sizeof(number), "s.%" PRIu64 ".w.%" PRIu64 ".", s, window);
 		must("label", labels_set(&o.labels, "series", number));
 		must("put", delivery_put(d, &o.labels, p));
 	}

@@ -4,7 +4,7 @@ on, or to lose in silence; for tests of delivery.
     python3 receiver.py --protocol pyroscope --directory DIR [options]
 
 Prints its port when it listens. What is accepted becomes a line of JSON in DIR/stored, every request
-one in DIR/requests. What no honest client sends (nothing to store, a time that another profile of the
+one in DIR/requests, and its bytes a file named by their SHA-256. What no honest client sends (nothing to store, a time that another profile of the
 series has) is noted in DIR/complaints, even where the real server says yes to it.
 DIR/fault, read at each request, makes it misbehave: a line of words from Fault.
 
@@ -13,6 +13,8 @@ Bytes are decoded by Google's protobuf, whose modules protoc makes from proto/ a
 
 import argparse
 import base64
+import contextlib
+import hashlib
 import http.server
 import json
 import os
@@ -63,6 +65,7 @@ class Store:
         self.directory = directory
         self.lock = threading.Lock()
         self.identities = {}
+        self.remember()
 
     def line(self, name, what):
         with self.lock, open(os.path.join(self.directory, name), "a", encoding="utf-8") as f:
@@ -71,21 +74,29 @@ class Store:
     def complain(self, text):
         self.line("complaints", text)
 
+    def remember(self):
+        """What was stored before a restart is known."""
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(self.directory, "stored"), encoding="utf-8") as f:
+            for known in map(json.loads, f):
+                self.identities[(tuple(sorted(known["labels"].items())), known["time"])] = known["hash"]
+
     def add(self, labels, profile, raw, **more):
         """labels: a dict with __name__; raw: what tells a retry from another profile."""
-        identity = (tuple(sorted(labels.items())), profile.time_nanos)
+        identity, digest = (tuple(sorted(labels.items())), profile.time_nanos), hashlib.sha256(raw).hexdigest()
         with self.lock:
-            known = self.identities.setdefault(identity, raw)
-            again = identity in self.identities and known is not raw
-        if known != raw:
+            again = identity in self.identities
+            known = self.identities.setdefault(identity, digest)
+        with open(os.path.join(self.directory, digest), "wb") as f:
+            f.write(raw)
+        if known != digest:
             self.complain(f"two profiles of {labels} at {profile.time_nanos}: one is lost")
         self.line("stored", {"labels": labels, "again": again, "time": profile.time_nanos, "mark": profile.mark,
                              "samples": profile.nsamples, "type": profile.type_id, "raw": profile.raw_size,
-                             "names": profile.names[:5], **more})
+                             "names": profile.names[:5], "hash": digest, **more})
 
 
 class Fault:
-    """DIR/fault: "status 503 retry-after 2", "hang 10", "slow 0.3", "close", "half", "garbage",
+    """DIR/fault: "status 503 retry-after 2 code CODE" (code none: no body), "hang 10", "slow 0.3", "close", "half", "garbage",
     "partial"; "only N FAULT..." for requests whose body holds the bytes N."""
 
     def __init__(self, directory):
@@ -152,7 +163,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             more = [("Retry-After", words[3])] if words[2:3] == ["retry-after"] else []
             code = words[words.index("code") + 1] if "code" in words else "unavailable"
             body = json.dumps({"code": code, "message": "as the test wants it"}).encode()
-            self.reply(int(words[1]), "application/json", body, more)
+            if code == "none":
+                self.reply(int(words[1]), None, b"", more)
+            else:
+                self.reply(int(words[1]), "application/json", body, more)
             return True
         return False
 
@@ -193,7 +207,7 @@ def refuse_as_connect(handler, no):
 
 
 def pyroscope(handler, body):
-    if handler.path != "/push.v1.PusherService/Push":
+    if handler.path != handler.server.options.prefix + "/push.v1.PusherService/Push":
         return handler.reply(404, "text/plain; charset=utf-8", b"404 page not found\n")
     if handler.headers.get("Content-Type") != "application/proto":
         return handler.reply(415)
@@ -451,6 +465,7 @@ def main():
     parser.add_argument("--user", metavar="USER:PASSWORD")
     parser.add_argument("--bearer", metavar="FILE", help="the tokens that may pass, a line each")
     parser.add_argument("--tenant")
+    parser.add_argument("--prefix", default="", help="before the path of Push")
     parser.add_argument("--otlp", default="1.10", choices=["1.9", "1.10"], help="revision of the protocol")
     options = parser.parse_args()
     store, fault = Store(options.directory), Fault(options.directory)
