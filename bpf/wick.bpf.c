@@ -97,7 +97,9 @@ static __always_inline bool fill_identity(struct walk *w, struct task_struct *t)
 	s->cgroup_id = cgroup_id(cgroup);
 	s->tid = cfg.keep_tid ? tid : 0;
 	s->pad = 0;
-	s->exe = WK_FILE_NONE;	/* wick_walk looks it up: the kernel's threads have none */
+	s->exe = WK_FILE_NONE;	/* wick_walk looks it up */
+	if (cfg.keep_exe && BPF_CORE_READ(t, flags) & PF_KTHREAD)
+		s->exe = WK_EXE_KERNEL;
 	s->uid = cfg.keep_exe ? (u32)bpf_get_current_uid_gid() : 0;
 	BPF_CORE_READ_INTO(&s->comm, t, comm);
 	if (cfg.skip && is_skipped(s))

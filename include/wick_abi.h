@@ -162,10 +162,12 @@ struct wk_sample {		/* SAMPLE */
 	__u32 user_stack;	/* index in words[] of a STACK entry, WK_NO_STACK for none */
 	__u32 kernel_stack;
 	char comm[WK_COMM_LEN];	/* of the thread */
-	__u32 exe;		/* wk_config.keep_exe: id of the executable's file, else 0 */
+	__u32 exe;		/* wk_config.keep_exe: id of the executable's file, WK_EXE_KERNEL for one
+				 * of the kernel's threads, 0 if it isn't known; else 0 */
 	__u32 uid;		/* wk_config.keep_exe: real user id in the initial namespace, else 0 */
 };
 #define WK_NO_STACK 0xffffffffU
+#define WK_EXE_KERNEL 0xffffffffU	/* no file's id: those have 24 bits */
 #define WK_SAMPLE_KEY_OFF  WK_OFFSET(wk_sample, start_time)
 #define WK_SAMPLE_KEY_SIZE (sizeof(struct wk_sample) - WK_SAMPLE_KEY_OFF)
 

@@ -75,7 +75,7 @@ static void workload_key_of(const struct files *files, const struct samples_key 
 		.pid = key->pid,
 		.global_pid = key->global_pid,
 		.uid = key->uid,
-		.kernel = !key->exe,
+		.kernel = key->exe == WK_EXE_KERNEL,
 		.comm = key->comm,
 		.exe_path = exe ? exe->path : NULL,
 	};

@@ -116,6 +116,16 @@ static void report_kubernetes(struct agent *a)
 	a->kube_failing = *st.kube.error;
 }
 
+/* An announcement that was lost leaves cgroups that nobody has heard of. */
+static void look_for_cgroups(struct agent *a)
+{
+	uint64_t unseen = a->rec->counters[WK_NOTE_CGROUP_UNSEEN];
+
+	if (unseen != a->cgroups_unseen && workloads_start(a->workloads))
+		log_warning("can't read the cgroups of this machine");
+	a->cgroups_unseen = unseen;
+}
+
 /* ---- windows ---- */
 
 /* Files that nobody has run for a while go, and their ids come back: at once those of programs that
@@ -198,6 +208,7 @@ static int turn_window(struct agent *a, struct err *e)
 	close_window(a, end);
 	open_window(a, next);
 	evict_files(a);
+	look_for_cgroups(a);
 	workloads_refresh(a->workloads);
 	report_sinks(a);
 	report_kubernetes(a);

@@ -68,6 +68,7 @@ struct agent {
 	struct sink_seen *seen;			/* of each sink, at the last look */
 	size_t seen_n;
 	bool kube_failing;
+	uint64_t cgroups_unseen;	/* WK_NOTE_CGROUP_UNSEEN when the cgroups were last read */
 	int signals, epoll;
 	int64_t window_start;			/* wall clock, ns */
 	uint64_t window_end;			/* CLOCK_MONOTONIC, ns */

@@ -77,7 +77,7 @@ int lru_add(struct lru *l, struct lru_node *n, uint64_t hash, size_t bytes)
 {
 	if (l->n >= l->nbuckets && grow(l) && !l->nbuckets) {
 		l->release(l->ctx, n);
-		return -ENOMEM;	/* later failures only make the chains longer */
+		return -ENOMEM; /* later failures only make the chains longer */
 	}
 	n->hash = hash;
 	n->bytes = bytes;

@@ -144,8 +144,8 @@ int cgroup_component_container(const char *parent, size_t parent_len, const char
 	return is_lxc_parent(parent, parent_len) ? copy_name(s, len, ret) : -ENOENT;
 }
 
-/* Finds the innermost container, from the last component outwards: a container in a container (kind) is
- * the inner one. *ret_below: what follows it in the path. */
+/* Finds the innermost container, from the last component outwards: a container in a container
+ * (kind) is the inner one. *ret_below: what follows it in the path. */
 static int find_container(const char *path, char ret[static CGROUP_CONTAINER_MAX],
 			  const char **ret_below)
 {
@@ -174,8 +174,8 @@ int cgroup_container_id(const char *path, char ret[static CGROUP_CONTAINER_MAX])
 
 /* ---- pods ---- */
 
-/* 8-4-4-4-12 hex digits with dashes (systemd's driver writes them as underscores, since a dash there
- * means a level), or 32 hex digits: the length, 0 for neither. */
+/* 8-4-4-4-12 hex digits with dashes (systemd's driver writes them as underscores, since a dash
+ * there means a level), or 32 hex digits: the length, 0 for neither. */
 static size_t pod_uid(const char *s, size_t len, char ret[static CGROUP_POD_UID_MAX])
 {
 	enum { UUID = 36, HASH = 32 };
@@ -201,8 +201,8 @@ static size_t pod_uid(const char *s, size_t len, char ret[static CGROUP_POD_UID_
 	return UUID;
 }
 
-/* "pod<uid>", "kubepods-burstable-pod<uid>.slice", the latter also with ":cri-containerd:<id>" behind:
- * containerd's name for a container when kubelet's driver is systemd and its own isn't. */
+/* "pod<uid>", "kubepods-burstable-pod<uid>.slice", the latter also with ":cri-containerd:<id>"
+ * behind: containerd's name for a container when kubelet's driver is systemd and its own isn't. */
 static bool component_pod(const char *s, size_t len, char ret[static CGROUP_POD_UID_MAX])
 {
 	static const char word[] = "pod", slice[] = ".slice";
@@ -256,8 +256,8 @@ static void copy_unit(const char *s, size_t len, char ret[static CGROUP_UNIT_MAX
 	ret[len] = '\0';
 }
 
-/* The first component that isn't a slice, if it is a unit, else the last slice. Returns what follows
- * it, NULL if there is no unit. */
+/* The first component that isn't a slice, if it is a unit, else the last slice. Returns what
+ * follows it, NULL if there is no unit. */
 static const char *first_unit(const char *path, char ret[static CGROUP_UNIT_MAX])
 {
 	const char *s, *slice = NULL;

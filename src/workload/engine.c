@@ -20,9 +20,9 @@ struct name {
 /* A list of containers/storage, and which version of the file it is. */
 struct list {
 	const char *path;
-	uint64_t read_at;	/* monotonic ns, 0: never */
+	uint64_t read_at; /* monotonic ns, 0: never */
 	struct stat st;
-	struct name *v;		/* sorted by id */
+	struct name *v; /* sorted by id */
 	size_t n, cap;
 };
 
@@ -85,8 +85,8 @@ int engine_read_docker(const char *json, size_t len, engine_container *fn, void 
 	const char *name = json_string_value(json_object_get(c, "Name"));
 	int r = json_is_object(c) ? 0 : -EBADMSG;
 
-	tell(json_string_value(json_object_get(c, "ID")), name && name[0] == '/' ? name + 1 : name, fn,
-	     ctx);
+	tell(json_string_value(json_object_get(c, "ID")), name && name[0] == '/' ? name + 1 : name,
+	     fn, ctx);
 	json_decref(c);
 	return r;
 }
@@ -131,7 +131,7 @@ static void add_name(void *ctx, const char *id, const char *text)
 	char *copy = strdup(text);
 
 	if (!copy || array_grow(&l->v, &l->cap, l->n + 1, sizeof(*l->v))) {
-		free(copy);	/* nameless, then */
+		free(copy); /* nameless, then */
 		return;
 	}
 	strcpy(l->v[l->n].id, id);
@@ -144,9 +144,10 @@ static bool has_changed(const struct engine *e, const struct list *l)
 	struct stat st;
 
 	if (snprintf(full, sizeof(full), "%s%s", e->root, l->path) >= PATH_MAX || lstat(full, &st))
-		return false;	/* gone: what it said stays true of the containers that it named */
+		return false; /* gone: what it said stays true of the containers that it named */
 	return st.st_ino != l->st.st_ino || st.st_size != l->st.st_size ||
-	       st.st_mtim.tv_sec != l->st.st_mtim.tv_sec || st.st_mtim.tv_nsec != l->st.st_mtim.tv_nsec;
+	       st.st_mtim.tv_sec != l->st.st_mtim.tv_sec ||
+	       st.st_mtim.tv_nsec != l->st.st_mtim.tv_nsec;
 }
 
 static void read_list(const struct engine *e, struct list *l)
@@ -157,7 +158,7 @@ static void read_list(const struct engine *e, struct list *l)
 
 	l->read_at = clock_monotonic();
 	r = read_file(e, l->path, &b, &st);
-	l->st = st;	/* one that can't be read isn't tried again until it changes */
+	l->st = st; /* one that can't be read isn't tried again until it changes */
 	if (r || !b.data)
 		return;
 	clear_list(l);
@@ -175,7 +176,7 @@ static const struct name *find(const struct list *l, const struct name *key)
 
 struct answer {
 	const char *id;
-	char *name;	/* of ENGINE_NAME_MAX */
+	char *name; /* of ENGINE_NAME_MAX */
 	bool found;
 };
 
@@ -213,7 +214,8 @@ int engine_name(struct engine *e, const char *id, char ret[static ENGINE_NAME_MA
 		struct list *l = &e->lists[i];
 
 		found = find(l, &key);
-		if (!found && clock_monotonic() - l->read_at >= ENGINE_READ_NS && has_changed(e, l)) {
+		if (!found && clock_monotonic() - l->read_at >= ENGINE_READ_NS &&
+		    has_changed(e, l)) {
 			read_list(e, l);
 			found = find(l, &key);
 		}

@@ -16,19 +16,19 @@
 enum {
 	CONNECT_SECONDS = 10,
 	LIST_SECONDS = 60,
-	WATCH_SECONDS = 290,	/* the server ends it then; a little later we do */
+	WATCH_SECONDS = 290, /* the server ends it then; a little later we do */
 	WATCH_GRACE_SECONDS = 30,
-	SHORT_WATCH_NS = 1000000000,	/* one that ended sooner isn't repeated at once */
+	SHORT_WATCH_NS = 1000000000, /* one that ended sooner isn't repeated at once */
 	FIRST_PAUSE_MS = 1000,
 	LAST_PAUSE_MS = 60000,
-	LONGEST_PAUSE_MS = 600000,	/* that a server can ask for */
-	HURRY_MS = 1000,		/* between two polls of kubelet, at least */
+	LONGEST_PAUSE_MS = 600000, /* that a server can ask for */
+	HURRY_MS = 1000,	   /* between two polls of kubelet, at least */
 };
 
 struct kube {
 	pthread_t thread;
-	pthread_mutex_t lock;	/* for stats, stop, hurried */
-	struct kube_options o;	/* its strings are those below */
+	pthread_mutex_t lock;  /* for stats, stop, hurried */
+	struct kube_options o; /* its strings are those below */
 	char *node_name, *url, *token_file, *ca_file;
 	CURLM *multi;
 	CURL *easy;
@@ -36,8 +36,8 @@ struct kube {
 	bool stop, hurried;
 	/* the thread's own */
 	char version[KUBE_VERSION_MAX];
-	unsigned int page;	/* pods of a page; 0: all at once, at resourceVersion 0 */
-	char token[KUBE_TOKEN_MAX];	/* during a request */
+	unsigned int page;	    /* pods of a page; 0: all at once, at resourceVersion 0 */
+	char token[KUBE_TOKEN_MAX]; /* during a request */
 };
 
 /* A request and its answer. */
@@ -45,9 +45,9 @@ struct request {
 	struct kube *k;
 	bool watch;
 	long seconds;
-	struct buf body;	/* of a watch: the line that isn't complete yet */
+	struct buf body; /* of a watch: the line that isn't complete yet */
 	long status;
-	int r;			/* of what was read */
+	int r; /* of what was read */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -92,8 +92,8 @@ static int failed(struct kube *k, const struct request *q, int r, const char *wh
 	k->stats.errors++;
 	k->stats.synced = false;
 	if (q->status && q->status != 200)
-		snprintf(k->stats.error, sizeof(k->stats.error), "%.80s: HTTP status %ld%s%s", k->url,
-			 q->status, message[0] ? ": " : "", message);
+		snprintf(k->stats.error, sizeof(k->stats.error), "%.80s: HTTP status %ld%s%s",
+			 k->url, q->status, message[0] ? ": " : "", message);
 	else
 		snprintf(k->stats.error, sizeof(k->stats.error), "%.80s: %.160s", k->url, why);
 	pthread_mutex_unlock(&k->lock);
@@ -150,7 +150,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	q->r = q->body.err;
 	if (!q->r && q->watch && q->status == 200 && memchr(data, '\n', n))
 		q->r = read_lines(q);
-	return q->r ? 0 : n;	/* 0 ends the transfer */
+	return q->r ? 0 : n; /* 0 ends the transfer */
 }
 
 /* The token, read anew, as a header line. 0 also without one; -EINVAL: it isn't a token. */
@@ -200,7 +200,7 @@ static int set_up(struct request *q, const char *url, struct curl_slist *headers
 	CURL *c = k->easy;
 	int bad = 0;
 
-	curl_easy_reset(c);	/* keeps connections */
+	curl_easy_reset(c); /* keeps connections */
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, q->error);
 	bad |= curl_easy_setopt(c, CURLOPT_URL, url);
 	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
@@ -265,8 +265,9 @@ static int get(struct request *q, const char *url)
 		if (stopped(k))
 			r = -ECANCELED;
 		else if (q->r)
-			r = failed(k, q, q->r, q->r == -E2BIG ? "the answer is too large" :
-							       "the answer makes no sense");
+			r = failed(k, q, q->r,
+				   q->r == -E2BIG ? "the answer is too large"
+						  : "the answer makes no sense");
 		else if (code)
 			r = failed(k, q, -EIO, q->error[0] ? q->error : curl_easy_strerror(code));
 		else if (q->status != 200)
@@ -317,7 +318,8 @@ static int list_page(struct kube *k, char next[static KUBE_CONTINUE_MAX])
 		append_escaped(k, &url, "continue", next);
 	r = url.err ? url.err : get(&q, url.data);
 	if (!r) {
-		r = kube_read_list(q.body.data ? q.body.data : "", q.body.len, &to, k->version, next);
+		r = kube_read_list(q.body.data ? q.body.data : "", q.body.len, &to, k->version,
+				   next);
 		if (r || !k->version[0])
 			r = failed(k, &q, -EBADMSG, "the answer is no list of pods");
 	}
@@ -358,7 +360,9 @@ static int list(struct kube *k)
 static int watch(struct kube *k)
 {
 	struct request q = {
-		.k = k, .watch = true, .seconds = WATCH_SECONDS + WATCH_GRACE_SECONDS,
+		.k = k,
+		.watch = true,
+		.seconds = WATCH_SECONDS + WATCH_GRACE_SECONDS,
 		.body = BUF_INIT(KUBE_LINE_MAX),
 	};
 	cleanup(buf_cleanup) struct buf url = BUF_INIT(16 << 10);
@@ -388,7 +392,7 @@ static int list_and_watch(struct kube *k)
 		if (!k->page)
 			k->page = KUBE_PAGE_PODS;
 	} else if (r == -EBADMSG || r == -E2BIG) {
-		k->version[0] = '\0';	/* an event may have been missed */
+		k->version[0] = '\0'; /* an event may have been missed */
 	}
 	return r;
 }
@@ -404,7 +408,7 @@ static void pause_for(struct kube *k, uint64_t ms, bool hurry)
 		now = clock_monotonic();
 		pthread_mutex_lock(&k->lock);
 		done = k->stop || (hurry && k->hurried && now - begin >= HURRY_MS * 1000000ULL);
-		if (hurry && k->hurried && !done)	/* soon */
+		if (hurry && k->hurried && !done) /* soon */
 			end = MIN(end, begin + HURRY_MS * 1000000ULL);
 		pthread_mutex_unlock(&k->lock);
 	}
@@ -434,8 +438,8 @@ static int poll_kubelet(struct kube *k)
 
 /* ---- the thread ---- */
 
-/* After so many failures in a row: doubled each time, at random between half and all of it, so that the
- * agents of a cluster don't come back together. */
+/* After so many failures in a row: doubled each time, at random between half and all of it, so that
+ * the agents of a cluster don't come back together. */
 static uint64_t back_off_ms(struct kube *k, unsigned int failures)
 {
 	uint64_t ms = (uint64_t)FIRST_PAUSE_MS << MIN(failures, 16u);
@@ -458,7 +462,7 @@ static void *kube_thread(void *arg)
 	int r;
 
 	while (!stopped(k)) {
-		lists = k->stats.lists + k->stats.watches;	/* written by this thread alone */
+		lists = k->stats.lists + k->stats.watches; /* written by this thread alone */
 		r = k->o.mode == KUBE_KUBELET ? poll_kubelet(k) : list_and_watch(k);
 		if (!r || lists != k->stats.lists + k->stats.watches)
 			failures = 0;
@@ -472,7 +476,8 @@ static void *kube_thread(void *arg)
 
 static int default_url(struct kube *k, char **ret)
 {
-	const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+	const char *host = getenv("KUBERNETES_SERVICE_HOST"),
+		   *port = getenv("KUBERNETES_SERVICE_PORT");
 	int n = -1;
 
 	if (k->o.mode == KUBE_KUBELET)
@@ -510,8 +515,9 @@ static int choose(struct kube *k, struct err *e)
 	else if (!r)
 		r = default_url(k, &k->url);
 	if (r == -EINVAL)
-		return err_set(e, r, "this is no pod (KUBERNETES_SERVICE_HOST isn't set): the API "
-				     "server's URL must be given");
+		return err_set(e, r,
+			       "this is no pod (KUBERNETES_SERVICE_HOST isn't set): the API "
+			       "server's URL must be given");
 	if (r)
 		return err_set(e, r, "out of memory");
 	for (len = strlen(k->url); len && k->url[len - 1] == '/'; len--)

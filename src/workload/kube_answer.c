@@ -19,7 +19,7 @@ int kube_read_list(const char *json, size_t len, const struct kube_reader *reade
 	const json_t *items = json_object_get(list, "items");
 	const json_t *meta = json_object_get(list, "metadata");
 
-	if (!json_is_array(items) && !json_is_null(items)) {	/* null is how Go writes none */
+	if (!json_is_array(items) && !json_is_null(items)) { /* null is how Go writes none */
 		json_decref(list);
 		return -EBADMSG;
 	}
@@ -40,11 +40,12 @@ int kube_read_event(const char *json, size_t len, const struct kube_reader *read
 	char seen[KUBE_VERSION_MAX];
 	int r = -EBADMSG;
 
-	if (type && !strcmp(type, "ERROR")) {	/* object is a Status */
+	if (type && !strcmp(type, "ERROR")) { /* object is a Status */
 		if (json_integer_value(json_object_get(object, "code")) == 410)
 			r = -ESTALE;
 	} else if (type && json_is_object(object)) {
-		copy_member(json_object_get(object, "metadata"), "resourceVersion", seen, sizeof(seen));
+		copy_member(json_object_get(object, "metadata"), "resourceVersion", seen,
+			    sizeof(seen));
 		if (seen[0])
 			strcpy(version, seen);
 		if (!strcmp(type, "ADDED") || !strcmp(type, "MODIFIED"))

@@ -4,7 +4,7 @@
 #include "proc/cgroup_path.h"
 
 struct setting {
-	const char *name, *value;	/* NULL: leave out */
+	const char *name, *value; /* NULL: leave out */
 };
 
 static int set_all(struct labels *l, const struct setting *v, size_t n)
@@ -29,7 +29,7 @@ int label_pod(struct labels *l, const struct pod *p, const char *container)
 	};
 	int r = set_all(l, settings, ARRAY_SIZE(settings));
 
-	for (size_t i = 0; i < p->extra.n && r != -ENOMEM; i++)	/* one too many is left out */
+	for (size_t i = 0; i < p->extra.n && r != -ENOMEM; i++) /* one too many is left out */
 		r = labels_default(l, p->extra.v[i].name, p->extra.v[i].value);
 	return r == -ENOMEM ? r : 0;
 }
@@ -41,7 +41,8 @@ int label_container(struct labels *l, const char *id, const char *name)
 	const struct setting settings[] = { { "container", shown }, { "service_name", shown } };
 
 	snprintf(shown, sizeof(shown), "%.*s",
-		 !name && strlen(id) == ID_DIGITS ? SHORT_ID : (int)sizeof(shown) - 1, name ? name : id);
+		 !name && strlen(id) == ID_DIGITS ? SHORT_ID : (int)sizeof(shown) - 1,
+		 name ? name : id);
 	return set_all(l, settings, ARRAY_SIZE(settings));
 }
 

@@ -7,7 +7,7 @@
 
 static const json_t *member(const json_t *object, const char *name)
 {
-	return json_object_get(object, name);	/* NULL for whatever isn't an object */
+	return json_object_get(object, name); /* NULL for whatever isn't an object */
 }
 
 static const char *text(const json_t *object, const char *name)
@@ -40,7 +40,8 @@ static bool is_uid(const char *s)
 	return len && len < POD_UID_MAX;
 }
 
-/* The API's copy of a static pod has a uid of its own; kubelet names the cgroup by the manifest's hash. */
+/* The API's copy of a static pod has a uid of its own; kubelet names the cgroup by the manifest's
+ * hash. */
 static int read_identity(const json_t *meta, struct pod *p)
 {
 	const json_t *annotations = member(meta, "annotations");
@@ -91,8 +92,8 @@ static size_t without_minutes(const char *name)
 	return (size_t)(dash - name);
 }
 
-/* A Deployment owns its pods through a ReplicaSet "NAME-HASH", the hash being in a label of the pod; a
- * CronJob through a Job. */
+/* A Deployment owns its pods through a ReplicaSet "NAME-HASH", the hash being in a label of the
+ * pod; a CronJob through a Job. */
 static int read_owner(const json_t *meta, struct pod *p)
 {
 	const json_t *owner = controller(meta);
@@ -178,7 +179,8 @@ static int add_container(struct pod *p, const char *name, const char *id)
 	int r;
 
 	bare = bare ? bare + 3 : id;
-	if (!name || !bare || !bare[0] || p->ncontainers >= POD_CONTAINERS_MAX || pod_container(p, bare))
+	if (!name || !bare || !bare[0] || p->ncontainers >= POD_CONTAINERS_MAX ||
+	    pod_container(p, bare))
 		return 0;
 	r = array_grow(&p->containers, &p->cap, p->ncontainers + 1, sizeof(*p->containers));
 	if (!r)
@@ -209,7 +211,9 @@ static int read_status(const json_t *status, struct pod *p)
 static int read_containers(const json_t *object, struct pod *p)
 {
 	static const char *const lists[] = {
-		"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses",
+		"containerStatuses",
+		"initContainerStatuses",
+		"ephemeralContainerStatuses",
 	};
 	const json_t *status = member(object, "status");
 	int r = 0;
@@ -284,9 +288,10 @@ static bool same_text(const char *a, const char *b)
 bool pod_equal(const struct pod *a, const struct pod *b)
 {
 	if (!same_text(a->name, b->name) || !same_text(a->namespace, b->namespace) ||
-	    !same_text(a->workload, b->workload) || !same_text(a->workload_kind, b->workload_kind) ||
-	    !same_text(a->service, b->service) || a->asks != b->asks ||
-	    labels_compare(&a->extra, &b->extra) || a->ncontainers != b->ncontainers)
+	    !same_text(a->workload, b->workload) ||
+	    !same_text(a->workload_kind, b->workload_kind) || !same_text(a->service, b->service) ||
+	    a->asks != b->asks || labels_compare(&a->extra, &b->extra) ||
+	    a->ncontainers != b->ncontainers)
 		return false;
 	for (size_t i = 0; i < a->ncontainers; i++)
 		if (!same_text(a->containers[i].name, b->containers[i].name) ||

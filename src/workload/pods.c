@@ -35,7 +35,7 @@ int pods_put(struct pods *p, struct pod *pod)
 	uint64_t hash = hash_bytes(pod->uid, strlen(pod->uid));
 	struct entry *e = lru_find(&p->lru, hash, pod->uid);
 
-	if (e && pod_equal(e->pod, pod)) {	/* as most events of a watch are */
+	if (e && pod_equal(e->pod, pod)) { /* as most events of a watch are */
 		pod_free(pod);
 		return 0;
 	}

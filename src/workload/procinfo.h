@@ -15,9 +15,9 @@
  * none (a kernel thread); -ESRCH: gone, another one, or not visible; -ENAMETOOLONG; -EACCES. */
 int must_check procinfo_exe(uint32_t pid, uint64_t start_time, char *ret, size_t size);
 
-/* The path of its cgroup in h, as seen from our cgroup namespace: of one outside of it, which /proc shows as
- * "/../../x", what follows the way up. 0;
- * -ESRCH; -ENOENT: not in this hierarchy; -ENAMETOOLONG; -EACCES. */
+/* The path of its cgroup in h, as seen from our cgroup namespace: of one outside of it, which /proc
+ * shows as "/../../x", what follows the way up. 0; -ESRCH; -ENOENT: not in this hierarchy;
+ * -ENAMETOOLONG; -EACCES. */
 int must_check procinfo_cgroup(uint32_t pid, uint64_t start_time, const struct cgroup_hierarchy *h,
 			       char *ret, size_t size);
 /* The same from the text of /proc/PID/cgroup, which is cut up. */

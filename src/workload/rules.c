@@ -3,7 +3,7 @@
 
 #include <fnmatch.h>
 
-enum fit { NO, MAYBE, YES };	/* in order: MIN is "and", MAX is "or" */
+enum fit { NO, MAYBE, YES }; /* in order: MIN is "and", MAX is "or" */
 
 static bool glob(const char *pattern, const char *value)
 {
@@ -35,8 +35,8 @@ static enum fit fits_exe(const char *pattern, const char *exe, bool unknown)
 static enum fit rule_fits(const struct workload_rule *r, const struct rule_subject *s)
 {
 	bool no_pod = s->unknown & RULE_POD, no_process = s->unknown & RULE_PROCESS;
-	enum fit f = fits_either(r->container, s->container, s->container_id,
-				 s->unknown & RULE_CONTAINER);
+	enum fit f =
+	    fits_either(r->container, s->container, s->container_id, s->unknown & RULE_CONTAINER);
 
 	f = MIN(f, fits(r->pod, s->pod, no_pod));
 	f = MIN(f, fits(r->namespace, s->namespace, no_pod));
@@ -64,7 +64,7 @@ enum verdict rules_decide(const struct workload_rules *r, const struct rule_subj
 		return VERDICT_OUT;
 	if (r->ninclude || r->opt_in)
 		in = !no_pod && s->asks > 0 ? YES : any_fits(r->include, r->ninclude, s);
-	if (no_pod)	/* it may still ask for either */
+	if (no_pod) /* it may still ask for either */
 		return VERDICT_DEPENDS;
 	if (in == NO)
 		return VERDICT_OUT;

@@ -1,8 +1,8 @@
 /* workload.c - see workload.h.
  *
- * Two caches: `groups`, what is known of a cgroup, with the labels that all its processes share and the
- * verdict of the rules on it; and `processes`, for those that only a look at the process itself can
- * name or decide on.
+ * Two caches: `groups`, what is known of a cgroup, with the labels that all its processes share and
+ * the verdict of the rules on it; and `processes`, for those that only a look at the process itself
+ * can name or decide on.
  */
 #include "workload/workload.h"
 
@@ -19,47 +19,47 @@
 #include "workload/procinfo.h"
 
 enum {
-	MAX_HURRIES = 4,	/* of a container; a pod's sandbox is never named */
+	MAX_HURRIES = 4, /* of a container; a pod's sandbox is never named */
 	HURRY_NS = 1000000000,
 };
 
 struct group {
 	struct lru_node node;
 	uint64_t id;
-	char *path;		/* NULL: unknown */
-	char *container;	/* id; NULL: none */
-	char *name;		/* of the container, by its engine; NULL: not known */
-	char pod_uid[CGROUP_POD_UID_MAX];	/* "": no pod, as far as the path says */
-	uint64_t generation;	/* of the pods when it was labelled */
-	int asks;		/* as in struct pod */
-	unsigned int hurries;	/* how often it was a reason to ask for pods, and when last (ns) */
+	char *path;			  /* NULL: unknown */
+	char *container;		  /* id; NULL: none */
+	char *name;			  /* of the container, by its engine; NULL: not known */
+	char pod_uid[CGROUP_POD_UID_MAX]; /* "": no pod, as far as the path says */
+	uint64_t generation;		  /* of the pods when it was labelled */
+	int asks;			  /* as in struct pod */
+	unsigned int hurries; /* how often it was a reason to ask for pods, and when last (ns) */
 	uint64_t hurried;
-	bool retried;		/* the engines have been asked a second time */
-	struct labels labels;	/* without exe */
-	enum verdict verdict;	/* on all of it, or VERDICT_DEPENDS */
-	unsigned int unknown;	/* RULE_*: may become known later */
-	bool skipped;		/* in BPF */
+	bool retried;	      /* the engines have been asked a second time */
+	struct labels labels; /* without exe */
+	enum verdict verdict; /* on all of it, or VERDICT_DEPENDS */
+	unsigned int unknown; /* RULE_*: may become known later */
+	bool skipped;	      /* in BPF */
 };
 
 struct process {
 	struct lru_node node;
 	struct wk_process_key key;
-	char *exe;		/* "" for none, NULL: not asked for yet */
+	char *exe; /* "" for none, NULL: not asked for yet */
 	bool skipped;
 };
 
 struct workloads {
 	pthread_mutex_t lock;
 	struct workload_options o;
-	struct workload_rules rules;	/* own copy: rule_storage */
+	struct workload_rules rules; /* own copy: rule_storage */
 	struct workload_rule *rule_storage;
 	char *node_name;
 	struct cgroups *cgroups;
-	const struct cgroup_hierarchy *hierarchy;	/* NULL: no cgroups here */
+	const struct cgroup_hierarchy *hierarchy; /* NULL: no cgroups here */
 	struct lru groups, processes;
 	struct pods pods;
-	uint64_t refreshed;	/* generation of the pods that workloads_refresh has seen */
-	struct kube *kube;	/* NULL: off */
+	uint64_t refreshed; /* generation of the pods that workloads_refresh has seen */
+	struct kube *kube;  /* NULL: off */
 	struct engine *engine;
 	struct workloads_stats stats;
 };
@@ -72,7 +72,7 @@ static void unlock(pthread_mutex_t **lock)
 /* Held until the scope ends. */
 #define HOLD(w)                                                                                    \
 	cleanup(unlock) maybe_unused pthread_mutex_t *held_ =                                      \
-		(pthread_mutex_lock(&(w)->lock), &(w)->lock)
+	    (pthread_mutex_lock(&(w)->lock), &(w)->lock)
 
 /* ---- verdicts for BPF ---- */
 
@@ -141,8 +141,8 @@ static size_t text_bytes(const char *s)
 
 static size_t group_bytes(const struct group *g)
 {
-	size_t bytes = sizeof(*g) + text_bytes(g->path) + text_bytes(g->container) +
-		       text_bytes(g->name);
+	size_t bytes =
+	    sizeof(*g) + text_bytes(g->path) + text_bytes(g->container) + text_bytes(g->name);
 
 	for (size_t i = 0; i < g->labels.n; i++)
 		bytes += sizeof(struct label) + text_bytes(g->labels.v[i].name) +
@@ -157,7 +157,7 @@ static void set_labels(struct workloads *w, struct group *g, struct labels *l)
 	labels_free(&g->labels);
 	g->labels = *l;
 	*l = (struct labels)LABELS_INIT;
-	if (g->node.bytes)	/* it is in the cache */
+	if (g->node.bytes) /* it is in the cache */
 		lru_resize(&w->groups, &g->node, group_bytes(g));
 }
 
@@ -235,8 +235,8 @@ static void hurry(struct workloads *w, struct group *g)
 	kube_hurry(w->kube);
 }
 
-/* Labels and verdict by what is known of the pods now. One that has been forgotten meanwhile changes
- * nothing: what was known of it stays true. */
+/* Labels and verdict by what is known of the pods now. One that has been forgotten meanwhile
+ * changes nothing: what was known of it stays true. */
 static int refresh_group(struct workloads *w, struct group *g)
 {
 	bool nameless = g->container && !g->name && !g->retried && !g->pod_uid[0];
@@ -333,8 +333,11 @@ static int learn_group(void *ctx, uint64_t id, const char *path)
 static int process_of(struct workloads *w, const struct workload_key *k, struct process **ret)
 {
 	struct wk_process_key key = {
-		.start_time = k->start_time, .exec_id = k->exec_id, .cgroup_id = k->cgroup_id,
-		.global_pid = k->global_pid, .uid = k->uid,
+		.start_time = k->start_time,
+		.exec_id = k->exec_id,
+		.cgroup_id = k->cgroup_id,
+		.global_pid = k->global_pid,
+		.uid = k->uid,
 	};
 	uint64_t hash;
 	struct process *p;
@@ -356,29 +359,37 @@ static int process_of(struct workloads *w, const struct workload_key *k, struct 
 	return 0;
 }
 
-/* Its executable's path; "" if there's none to be found. Asks /proc once, at a time when the process
- * may be gone. */
+static int set_exe(struct workloads *w, struct process *p, const char *path)
+{
+	p->exe = strdup(path);
+	if (!p->exe)
+		return -ENOMEM;
+	lru_resize(&w->processes, &p->node, sizeof(*p) + text_bytes(p->exe));
+	return 0;
+}
+
+/* Its executable's path; "" if there's none to be found. Asks /proc once, at a time when the
+ * process may be gone. */
 static int exe_of(struct workloads *w, const struct workload_key *k, const char **ret)
 {
+	const char *exe = k->exe_path ? k->exe_path : "";
 	char path[PATH_MAX];
 	struct process *p;
-	int r;
+	int r = 0;
 
-	*ret = k->exe_path ? k->exe_path : "";
-	if (k->exe_path || k->kernel)
-		return 0;
-	r = process_of(w, k, &p);
-	if (r)
-		return r;
-	if (!p->exe) {
-		r = procinfo_exe(k->pid, k->start_time, path, sizeof(path));
-		p->exe = strdup(r ? "" : path);
-		if (!p->exe)
-			return -ENOMEM;
-		lru_resize(&w->processes, &p->node, sizeof(*p) + text_bytes(p->exe));
+	if (!k->kernel) {
+		r = process_of(w, k, &p);
+		if (!r && !p->exe && !k->exe_path &&
+		    !procinfo_exe(k->pid, k->start_time, path, sizeof(path)))
+			exe = path;
+		if (!r && !p->exe)
+			r = set_exe(w, p, exe);
+		if (!r)
+			exe = k->exe_path ? k->exe_path : p->exe;
 	}
-	*ret = p->exe;
-	return 0;
+	if (!r)
+		*ret = exe;
+	return r;
 }
 
 /* The verdict on one process of a group that has none of its own. */
@@ -397,7 +408,7 @@ static bool judge_process(struct workloads *w, const struct workload_key *k, con
 	v = rules_decide(&w->rules, &s);
 	if (v == VERDICT_OUT && w->o.skip_process && !process_of(w, k, &p))
 		skip_process(w, p, true);
-	s.unknown = 0;	/* now or never: what isn't known isn't there */
+	s.unknown = 0; /* now or never: what isn't known isn't there */
 	return rules_decide(&w->rules, &s) == VERDICT_IN;
 }
 
@@ -435,8 +446,8 @@ int workloads_set_rules(struct workloads *w, const struct workload_rules *rules)
 	int r = storage ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !r; i++)
-		r = copy_rule(i < rules->ninclude ? &rules->include[i] :
-						    &rules->exclude[i - rules->ninclude],
+		r = copy_rule(i < rules->ninclude ? &rules->include[i]
+						  : &rules->exclude[i - rules->ninclude],
 			      &storage[i]);
 	copy.include = storage;
 	copy.exclude = storage + rules->ninclude;
@@ -580,7 +591,7 @@ void workloads_refresh(struct workloads *w)
 		return;
 	w->refreshed = w->pods.generation;
 	for (struct lru_node *g = w->groups.oldest; g; g = g->newer)
-		(void)refresh_group(w, (struct group *)g);	/* out of memory: at the next sample */
+		(void)refresh_group(w, (struct group *)g); /* out of memory: next time */
 }
 
 int workloads_labels(struct workloads *w, const struct workload_key *k, struct labels *ret)

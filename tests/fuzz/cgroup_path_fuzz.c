@@ -1,5 +1,5 @@
-/* cgroup_path_fuzz.c - any text as the path of a cgroup: what comes out keeps what the header promises,
- * and stands in the path. */
+/* cgroup_path_fuzz.c - any text as the path of a cgroup: what comes out keeps what the header
+ * promises, and stands in the path. */
 #include "proc/cgroup_path.h"
 
 #include <assert.h>

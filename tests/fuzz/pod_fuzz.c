@@ -1,5 +1,5 @@
-/* pod_fuzz.c - any bytes as what the Kubernetes API answers: as a list, as an event, as an error; the pods
- * in it keep within their caps. */
+/* pod_fuzz.c - any bytes as what the Kubernetes API answers: as a list, as an event, as an error;
+ * the pods in it keep within their caps. */
 #include "workload/kube_answer.h"
 #include "workload/pods.h"
 
@@ -39,7 +39,8 @@ static void on_pod(void *ctx, const json_t *object)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct kube_reader to = { on_pod, NULL };
-	char version[KUBE_VERSION_MAX] = "", next[KUBE_CONTINUE_MAX] = "", message[KUBE_MESSAGE_MAX];
+	char version[KUBE_VERSION_MAX] = "", next[KUBE_CONTINUE_MAX] = "",
+	     message[KUBE_MESSAGE_MAX];
 	const char *json = (const char *)data;
 
 	pods_init(&pods, 16 << 10);

@@ -1,5 +1,5 @@
-/* cgroup_path_test.c - containers, pods and units in paths as each runtime and driver writes them, and in
- * paths that only look like it. */
+/* cgroup_path_test.c - containers, pods and units in paths as each runtime and driver writes them,
+ * and in paths that only look like it. */
 #include <check.h>
 
 #include "proc/cgroup_path.h"
@@ -7,8 +7,8 @@
 #define ID_A "3f2a9c0d1e4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1"
 #define ID_B "3f2a9c0d1e4bffff788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1"
 #define UID  "b2d8b1a0-5f0e-4b8e-9d57-2f0d1c8e7a11"
-#define UID_ "b2d8b1a0_5f0e_4b8e_9d57_2f0d1c8e7a11"	/* in a slice's name */
-#define HASH "0123456789abcdef0123456789abcdef"		/* of a static pod */
+#define UID_ "b2d8b1a0_5f0e_4b8e_9d57_2f0d1c8e7a11" /* in a slice's name */
+#define HASH "0123456789abcdef0123456789abcdef"	    /* of a static pod */
 
 START_TEST(ids_in_paths)
 {
@@ -110,7 +110,8 @@ START_TEST(pods_in_paths)
 		  ".slice:cri-containerd:" ID_A,
 		  UID },
 		{ "/kubepods/besteffort/pod" HASH "/" ID_A, HASH },
-		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" HASH ".slice", HASH },
+		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" HASH ".slice",
+		  HASH },
 		{ "/docker/" ID_B "/kubelet/kubepods/pod" UID "/" ID_A, UID },
 		/* a cluster in a pod: the inner one */
 		{ "/kubepods/pod" HASH "/" ID_B "/kubelet/kubepods/pod" UID "/" ID_A, UID },
@@ -163,15 +164,16 @@ START_TEST(units_in_paths)
 		  "user@1000.service", "app-x.scope" },
 		{ "/user.slice/user-1000.slice/user@1000.service/app.slice/a.service/b.service",
 		  "user@1000.service", "a.service" },
-		{ "/user.slice/user-1000.slice/user@1000.service/session.slice", "user@1000.service",
-		  "session.slice" },
+		{ "/user.slice/user-1000.slice/user@1000.service/session.slice",
+		  "user@1000.service", "session.slice" },
 		{ "/user.slice/user-1000.slice/user@1000.service", "user@1000.service", "" },
 		{ "/user.slice/user-1000.slice", "user-1000.slice", "" },
 		{ "/system.slice", "system.slice", "" },
 		{ "/system.slice/what", "system.slice", "" },
 		/* a node that is a container; a service in a machine */
 		{ "/docker/" ID_B "/system.slice/kubelet.service", "kubelet.service", "" },
-		{ "/machine.slice/machine-deb.scope/system.slice/cron.service", "cron.service", "" },
+		{ "/machine.slice/machine-deb.scope/system.slice/cron.service", "cron.service",
+		  "" },
 	};
 	static const char *const none[] = {
 		"",

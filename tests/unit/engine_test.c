@@ -1,4 +1,5 @@
-/* engine_test.c - names in the files of Podman and Docker, as they are, as they change, and as they are not. */
+/* engine_test.c - names in the files of Podman and Docker, as they are, as they change, and as they
+ * are not. */
 #include "machine.h"
 
 #include "workload/engine.h"
@@ -44,7 +45,7 @@ START_TEST(changes)
 	make_file(PODMAN, "[{\"id\":\"" ID_A "\",\"names\":[\"one\"]}]");
 	ck_assert_int_eq(engine_name(engine, ID_A, name), 0);
 	make_file(PODMAN, "[{\"id\":\"" ID_B "\",\"names\":[\"another\"]}]");
-	ck_assert_int_eq(engine_name(engine, ID_B, name), -ENOENT);	/* too soon */
+	ck_assert_int_eq(engine_name(engine, ID_B, name), -ENOENT); /* too soon */
 	usleep(ENGINE_READ_NS / 1000 + 1000);
 	ck_assert_int_eq(engine_name(engine, ID_B, name), 0);
 	ck_assert_str_eq(name, "another");
@@ -70,11 +71,19 @@ END_TEST
 START_TEST(odd_files)
 {
 	static const char *const bad[] = {
-		"", "x", "{", "[1,null,{},[]]", "{\"ID\":\"" ID_A "\"}", "{\"ID\":\"" ID_A "\",\"Name\":3}",
-		"{\"ID\":\"" ID_A "\",\"Name\":\"/\"}", "{\"ID\":\"" ID_A "\",\"Name\":\"/a b\"}",
-		"[{\"id\":\"" ID_A "\",\"names\":[]}]", "[{\"id\":\"" ID_A "\",\"names\":\"x\"}]",
+		"",
+		"x",
+		"{",
+		"[1,null,{},[]]",
+		"{\"ID\":\"" ID_A "\"}",
+		"{\"ID\":\"" ID_A "\",\"Name\":3}",
+		"{\"ID\":\"" ID_A "\",\"Name\":\"/\"}",
+		"{\"ID\":\"" ID_A "\",\"Name\":\"/a b\"}",
+		"[{\"id\":\"" ID_A "\",\"names\":[]}]",
+		"[{\"id\":\"" ID_A "\",\"names\":\"x\"}]",
 		"[{\"id\":\"" ID_A "\",\"names\":[\"a\\u0000b\"]}]",
-		"[{\"id\":\"" ID_A "\",\"names\":[\"../x\"]}]", "[{\"id\":7,\"names\":[\"x\"]}]",
+		"[{\"id\":\"" ID_A "\",\"names\":[\"../x\"]}]",
+		"[{\"id\":7,\"names\":[\"x\"]}]",
 	};
 	char from[PATH_MAX], to[PATH_MAX];
 

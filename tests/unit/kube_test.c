@@ -1,5 +1,5 @@
-/* kube_test.c - which server is asked with what, and that stopping doesn't wait for it. Against a server of
- * a few lines: the answers themselves are tests/e2e/test_workload.py's. */
+/* kube_test.c - which server is asked with what, and that stopping doesn't wait for it. Against a
+ * server of a few lines: the answers themselves are tests/e2e/test_workload.py's. */
 #include "machine.h"
 
 #include <arpa/inet.h>
@@ -110,8 +110,13 @@ static void on_pod(void *ctx, const json_t *object)
 static struct kube_options options(enum kube_mode mode)
 {
 	return (struct kube_options){
-		.mode = mode, .node_name = "n 1&x", .api_url = server.url, .kubelet_url = server.url,
-		.token_file = "", .ca_file = "", .reader = { on_pod, &npods },
+		.mode = mode,
+		.node_name = "n 1&x",
+		.api_url = server.url,
+		.kubelet_url = server.url,
+		.token_file = "",
+		.ca_file = "",
+		.reader = { on_pod, &npods },
 	};
 }
 
@@ -137,7 +142,7 @@ START_TEST(lists_then_watches)
 	ck_assert_uint_eq(st.pods, 2);
 	ck_assert_str_eq(st.error, "");
 	begin = clock_monotonic();
-	kube_stop(kube);	/* while the watch hangs */
+	kube_stop(kube); /* while the watch hangs */
 	ck_assert_uint_lt(clock_monotonic() - begin, 5000000000);
 	stop_server();
 	ck_assert_uint_eq(npods, 2);

@@ -1,5 +1,5 @@
-/* lru_test.c - a cache against a plain model of it: what is found, in which order things go, how much they
- * weigh. */
+/* lru_test.c - a cache against a plain model of it: what is found, in which order things go, how
+ * much they weigh. */
 #include <check.h>
 
 #include "base/lru.h"
@@ -48,16 +48,16 @@ START_TEST(oldest_go_first)
 	add(&l, 1, 10);
 	add(&l, 2, 10);
 	add(&l, 3, 10);
-	ck_assert_ptr_nonnull(find(&l, 1));	/* used: 2 is the oldest now */
+	ck_assert_ptr_nonnull(find(&l, 1)); /* used: 2 is the oldest now */
 	add(&l, 4, 10);
 	ck_assert_uint_eq(nreleased, 1);
 	ck_assert_uint_eq(released[0], 2);
 	ck_assert_ptr_null(find(&l, 2));
-	lru_resize(&l, &find(&l, 3)->node, 20);	/* 1 goes for it */
+	lru_resize(&l, &find(&l, 3)->node, 20); /* 1 goes for it */
 	ck_assert_uint_eq(released[1], 1);
 	ck_assert_uint_eq(l.bytes, 30);
 	ck_assert_uint_eq(l.evicted, 2);
-	add(&l, 5, 100);	/* too large, but last */
+	add(&l, 5, 100); /* too large, but last */
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_ptr_nonnull(find(&l, 5));
 	lru_remove(&l, &find(&l, 5)->node);
@@ -81,7 +81,7 @@ START_TEST(trims_and_frees)
 	ck_assert_ptr_nonnull(find(&l, 9));
 	lru_free(&l);
 	ck_assert_uint_eq(nreleased, 10);
-	add(&l, 1, 10);		/* it can be used again */
+	add(&l, 1, 10); /* it can be used again */
 	lru_trim(&l, 0);
 	ck_assert_uint_eq(l.n, 0);
 	lru_free(&l);

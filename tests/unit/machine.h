@@ -48,7 +48,8 @@ static maybe_unused uint64_t inode_of(const char *path)
 	return st.st_ino;
 }
 
-/* Of this process, ns since boot, as BPF would have it: some time within the clock tick that /proc shows. */
+/* Of this process, ns since boot, as BPF would have it: some time within the clock tick that /proc
+ * shows. */
 static maybe_unused uint64_t own_start_time(void)
 {
 	char line[1024];

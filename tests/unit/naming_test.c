@@ -23,7 +23,8 @@ static void expect(const char *text)
 
 START_TEST(pods)
 {
-	char name[] = "web-1", ns[] = "shop", owner[] = "web", kind[] = "StatefulSet", service[] = "sales";
+	char name[] = "web-1", ns[] = "shop", owner[] = "web", kind[] = "StatefulSet",
+	     service[] = "sales";
 	struct pod p = { .name = name, .namespace = ns };
 
 	ck_assert_int_eq(label_pod(&l, &p, NULL), 0);

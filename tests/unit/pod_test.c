@@ -1,4 +1,5 @@
-/* pod_test.c - pods as the API describes them and as it doesn't; the table of them; the API's answers. */
+/* pod_test.c - pods as the API describes them and as it doesn't; the table of them; the API's
+ * answers. */
 #include <check.h>
 
 #include "workload/kube_answer.h"
@@ -12,7 +13,8 @@ static char version_label[] = "app.kubernetes.io/version", tier[] = "tier", miss
 static char team[] = "team", *wished_labels[] = { version_label, tier, missing };
 static char *wished_annotations[] = { team };
 static const struct str_list labels = { wished_labels, ARRAY_SIZE(wished_labels), 0 };
-static const struct str_list annotations = { wished_annotations, ARRAY_SIZE(wished_annotations), 0 };
+static const struct str_list annotations = { wished_annotations, ARRAY_SIZE(wished_annotations),
+					     0 };
 static const struct pod_wishes wishes = { &labels, &annotations }, none;
 
 static int parse_with(const char *json, const struct pod_wishes *w)
@@ -42,18 +44,19 @@ static void teardown(void)
 START_TEST(whole_pod)
 {
 	ck_assert_int_eq(
-	    parse_with("{\"metadata\":{" META ",\"labels\":{\"app\":\"web\",\"tier\":\"front\","
-		       "\"app.kubernetes.io/version\":\"1.2\",\"pod-template-hash\":\"7d9\"},"
-		       "\"annotations\":{\"team\":\"a b\"},\"ownerReferences\":["
-		       "{\"kind\":\"Node\",\"name\":\"n\"},"
-		       "{\"kind\":\"ReplicaSet\",\"name\":\"web-front-7d9\",\"controller\":true}]},"
-		       "\"status\":{\"containerStatuses\":[{\"name\":\"api\",\"containerID\":"
-		       "\"containerd://aaa\",\"lastState\":{\"terminated\":{\"containerID\":"
-		       "\"containerd://before\"}}},{\"name\":\"starting\"}],"
-		       "\"initContainerStatuses\":[{\"name\":\"init\",\"containerID\":\"cri-o://bbb\","
-		       "\"state\":{\"terminated\":{\"containerID\":\"cri-o://bbb\"}}}],"
-		       "\"ephemeralContainerStatuses\":[{\"name\":\"debug\",\"containerID\":\"ccc\"}]}}",
-		       &wishes),
+	    parse_with(
+		"{\"metadata\":{" META ",\"labels\":{\"app\":\"web\",\"tier\":\"front\","
+		"\"app.kubernetes.io/version\":\"1.2\",\"pod-template-hash\":\"7d9\"},"
+		"\"annotations\":{\"team\":\"a b\"},\"ownerReferences\":["
+		"{\"kind\":\"Node\",\"name\":\"n\"},"
+		"{\"kind\":\"ReplicaSet\",\"name\":\"web-front-7d9\",\"controller\":true}]},"
+		"\"status\":{\"containerStatuses\":[{\"name\":\"api\",\"containerID\":"
+		"\"containerd://aaa\",\"lastState\":{\"terminated\":{\"containerID\":"
+		"\"containerd://before\"}}},{\"name\":\"starting\"}],"
+		"\"initContainerStatuses\":[{\"name\":\"init\",\"containerID\":\"cri-o://bbb\","
+		"\"state\":{\"terminated\":{\"containerID\":\"cri-o://bbb\"}}}],"
+		"\"ephemeralContainerStatuses\":[{\"name\":\"debug\",\"containerID\":\"ccc\"}]}}",
+		&wishes),
 	    0);
 	ck_assert_str_eq(pod->uid, UID);
 	ck_assert_str_eq(pod->name, "web-7d9-x");
@@ -96,17 +99,18 @@ START_TEST(owners)
 	char json[1024];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		snprintf(json, sizeof(json),
-			 "{\"metadata\":{" META ",\"labels\":{\"pod-template-hash\":\"%s\"},"
-			 "\"ownerReferences\":[{\"kind\":\"%s\",\"name\":\"%s\",\"controller\":true}]}}",
-			 cases[i].hash, cases[i].kind, cases[i].name);
+		snprintf(
+		    json, sizeof(json),
+		    "{\"metadata\":{" META ",\"labels\":{\"pod-template-hash\":\"%s\"},"
+		    "\"ownerReferences\":[{\"kind\":\"%s\",\"name\":\"%s\",\"controller\":true}]}}",
+		    cases[i].hash, cases[i].kind, cases[i].name);
 		parse(json);
 		ck_assert_str_eq(pod->workload, cases[i].want);
 		ck_assert_str_eq(pod->workload_kind, cases[i].want_kind);
 		ck_assert_str_eq(pod->service, cases[i].want);
 	}
 	parse("{\"metadata\":{" META ",\"ownerReferences\":[{\"kind\":\"X\",\"name\":\"y\"}]}}");
-	ck_assert_ptr_null(pod->workload);	/* doesn't control it */
+	ck_assert_ptr_null(pod->workload); /* doesn't control it */
 	ck_assert_ptr_null(pod->service);
 }
 END_TEST
@@ -118,7 +122,8 @@ START_TEST(service_names)
 		"\"pyroscope.io/service_name\":\"second\"",
 	};
 	static const char *const labels_[] = {
-		"\"app.kubernetes.io/name\":\"third\"", "\"app\":\"fourth\"",
+		"\"app.kubernetes.io/name\":\"third\"",
+		"\"app\":\"fourth\"",
 	};
 	static const char *const want[] = { "first", "second", "third", "fourth", "db" };
 	char json[1024];
@@ -147,12 +152,14 @@ START_TEST(what_it_asks_for)
 		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":\"true\"", 1 },
 		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":\"False\"", -1 },
 		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":\"yes\"", 0 },
-		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":true", 0 },	/* values are strings */
+		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":true", 0 }, /* values are strings */
 		{ "\"pyroscope.io/profile-cpu-enabled\":\"false\"", -1 },
 		{ "\"pyroscope.io/scrape\":\"true\"", 1 },
 		{ "\"profefe.com/enable\":\"true\"", 1 },
-		{ "\"pyroscope.io/scrape\":\"true\",\"pyroscope.io/profile-cpu-enabled\":\"false\"", -1 },
-		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":\"true\",\"pyroscope.io/scrape\":\"false\"",
+		{ "\"pyroscope.io/scrape\":\"true\",\"pyroscope.io/profile-cpu-enabled\":\"false\"",
+		  -1 },
+		{ "\"profiles.grafana.com/cpu.ebpf.enabled\":\"true\",\"pyroscope.io/"
+		  "scrape\":\"false\"",
 		  1 },
 	};
 	char json[1024];
@@ -179,7 +186,11 @@ END_TEST
 START_TEST(not_pods)
 {
 	static const char *const bad[] = {
-		"{}", "[]", "{\"metadata\":[]}", "{\"metadata\":{}}", "{\"metadata\":\"x\"}",
+		"{}",
+		"[]",
+		"{\"metadata\":[]}",
+		"{\"metadata\":{}}",
+		"{\"metadata\":\"x\"}",
 		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"uid\":\"b\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"../x\"}}",
@@ -195,8 +206,10 @@ START_TEST(not_pods)
 		"{\"metadata\":{" META ",\"ownerReferences\":[1,null,{\"controller\":true},"
 		"{\"controller\":true,\"kind\":1,\"name\":\"x\"}]}}",
 		"{\"metadata\":{" META "},\"status\":{\"containerStatuses\":[1,{},[],"
-		"{\"name\":\"x\"},{\"containerID\":\"y\"},{\"name\":\"x\",\"containerID\":\"a://\"},"
-		"{\"name\":\"x\",\"containerID\":7,\"state\":3,\"lastState\":{\"terminated\":[]}}]}}",
+		"{\"name\":\"x\"},{\"containerID\":\"y\"},{\"name\":\"x\",\"containerID\":\"a://"
+		"\"},"
+		"{\"name\":\"x\",\"containerID\":7,\"state\":3,\"lastState\":{\"terminated\":[]}}]}"
+		"}",
 		"{\"metadata\":{" META "},\"status\":{\"containerStatuses\":{\"0\":{}}}}",
 	};
 
@@ -259,7 +272,7 @@ START_TEST(table)
 	p = pods_find(&pods, "u1", "c1", &name);
 	ck_assert_str_eq(p->name, "one");
 	ck_assert_str_eq(name, "main");
-	p = pods_find(&pods, "u1", "c2", &name);	/* the uid is certain */
+	p = pods_find(&pods, "u1", "c2", &name); /* the uid is certain */
 	ck_assert_str_eq(p->name, "one");
 	ck_assert_ptr_null(name);
 	p = pods_find(&pods, "", "c2", &name);
@@ -269,7 +282,7 @@ START_TEST(table)
 	ck_assert_ptr_null(pods_find(&pods, "u3", NULL, &name));
 	ck_assert_ptr_null(pods_find(&pods, "", NULL, &name));
 	ck_assert_ptr_null(pods_find(&pods, "", "c3", &name));
-	put("u1", "one", "c1");		/* as it was */
+	put("u1", "one", "c1"); /* as it was */
 	ck_assert_uint_eq(pods.generation, 2);
 	put("u1", "renamed", "c3");
 	ck_assert_uint_eq(pods.generation, 3);
@@ -289,7 +302,7 @@ START_TEST(table_is_bounded)
 	for (int i = 0; i < 5000; i++) {
 		snprintf(uid, sizeof(uid), "u%d", i);
 		put(uid, "pod", uid);
-		ck_assert_ptr_nonnull(pods_find(&pods, "u0", NULL, &name));	/* in use */
+		ck_assert_ptr_nonnull(pods_find(&pods, "u0", NULL, &name)); /* in use */
 		ck_assert_uint_le(pods.lru.bytes, 64 << 10);
 	}
 	ck_assert_uint_gt(pods.lru.evicted, 4000);
@@ -315,18 +328,28 @@ static const struct kube_reader to = { on_pod, &npods };
 
 START_TEST(lists)
 {
-	static const char full[] = "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\","
-				   "\"continue\":\"abc\"},\"items\":[{\"metadata\":{\"name\":\"a\"}},3,"
-				   "{\"metadata\":{\"name\":\"b\"}}]}";
+	static const char full[] =
+	    "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\","
+	    "\"continue\":\"abc\"},\"items\":[{\"metadata\":{\"name\":\"a\"}},3,"
+	    "{\"metadata\":{\"name\":\"b\"}}]}";
 	static const char *const bad[] = {
-		"", "x", "[]", "{}", "{\"items\":{}}", "{\"items\":[]", "{\"items\":[]}x",
-		"{\"kind\":\"Status\",\"code\":403}", "{\"items\":[\"\\ud800\"]}", "{\"items\":[\"\x01\"]}",
+		"",
+		"x",
+		"[]",
+		"{}",
+		"{\"items\":{}}",
+		"{\"items\":[]",
+		"{\"items\":[]}x",
+		"{\"kind\":\"Status\",\"code\":403}",
+		"{\"items\":[\"\\ud800\"]}",
+		"{\"items\":[\"\x01\"]}",
 	};
 	char version[KUBE_VERSION_MAX] = "old", next[KUBE_CONTINUE_MAX] = "old";
 
 	npods = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		ck_assert_int_eq(kube_read_list(bad[i], strlen(bad[i]), &to, version, next), -EBADMSG);
+		ck_assert_int_eq(kube_read_list(bad[i], strlen(bad[i]), &to, version, next),
+				 -EBADMSG);
 	for (size_t cut = 0; cut < sizeof(full) - 1; cut++)
 		ck_assert_int_eq(kube_read_list(full, cut, &to, version, next), -EBADMSG);
 	ck_assert_uint_eq(npods, 0);
@@ -349,15 +372,16 @@ START_TEST(events)
 		size_t pods;
 		const char *version;
 	} cases[] = {
-		{ "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"resourceVersion\":"
+		{ "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+		  "\"resourceVersion\":"
 		  "\"8\"}}}",
 		  0, 1, "8" },
 		{ "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}", 0, 1, "7" },
-		{ "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}", 0, 0,
-		  "9" },
-		{ "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"10\"}}}", 0, 0,
-		  "10" },
-		{ "{\"type\":\"NEW\",\"object\":{}}", 0, 0, "7" },	/* of a later API: no pod */
+		{ "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}", 0,
+		  0, "9" },
+		{ "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"10\"}}}",
+		  0, 0, "10" },
+		{ "{\"type\":\"NEW\",\"object\":{}}", 0, 0, "7" }, /* of a later API: no pod */
 		{ "{\"type\":\"ERROR\",\"object\":{\"code\":410}}", -ESTALE, 0, "7" },
 		{ "{\"type\":\"ERROR\",\"object\":{\"code\":500}}", -EBADMSG, 0, "7" },
 		{ "{\"type\":\"ERROR\"}", -EBADMSG, 0, "7" },
@@ -371,13 +395,16 @@ START_TEST(events)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		npods = 0;
 		strcpy(version, "7");
-		ck_assert_int_eq(kube_read_event(cases[i].line, strlen(cases[i].line), &to, version),
-				 cases[i].r);
+		ck_assert_int_eq(
+		    kube_read_event(cases[i].line, strlen(cases[i].line), &to, version),
+		    cases[i].r);
 		ck_assert_msg(npods == cases[i].pods, "%s", cases[i].line);
 		ck_assert_str_eq(version, cases[i].version);
 	}
-	snprintf(line, sizeof(line),
-		 "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"%0300d\"}}}", 1);
+	snprintf(
+	    line, sizeof(line),
+	    "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"%0300d\"}}}",
+	    1);
 	ck_assert_int_eq(kube_read_event(line, strlen(line), &to, version), 0);
 	ck_assert_str_eq(version, "7");
 }

@@ -19,7 +19,7 @@ static int parse(const char *lines, const struct cgroup_hierarchy *h, size_t siz
 START_TEST(cgroup_lines)
 {
 	static const char real[] =
-		"12:cpu,cpuacct:/a\n4:memory:/docker/x:y\n1:name=systemd:/s\n0::/u\n";
+	    "12:cpu,cpuacct:/a\n4:memory:/docker/x:y\n1:name=systemd:/s\n0::/u\n";
 	static const char odd[] = "\n:\nx\n4:memor:/a\n3:memory2,xmemory:/b\n2::/c\n";
 
 	ck_assert_int_eq(parse(real, &v2, sizeof(text)), 0);

@@ -4,17 +4,26 @@
 #include "workload/rules.h"
 
 static const struct rule_subject web = {
-	.container = "web", .container_id = "3f2a", .pod = "web-7d9-x", .namespace = "shop",
-	.exe = "/usr/sbin/nginx", .comm = "nginx", .uid = "101",
+	.container = "web",
+	.container_id = "3f2a",
+	.pod = "web-7d9-x",
+	.namespace = "shop",
+	.exe = "/usr/sbin/nginx",
+	.comm = "nginx",
+	.uid = "101",
 };
 static const struct rule_subject cron = {
-	.unit = "cron.service", .exe = "/usr/sbin/cron", .comm = "cron", .uid = "0",
+	.unit = "cron.service",
+	.exe = "/usr/sbin/cron",
+	.comm = "cron",
+	.uid = "0",
 };
 
 static enum verdict decide(const struct workload_rule *include, const struct workload_rule *exclude,
 			   bool opt_in, struct rule_subject s)
 {
-	const struct workload_rules r = { include, exclude, include ? 1 : 0, exclude ? 1 : 0, opt_in };
+	const struct workload_rules r = { include, exclude, include ? 1 : 0, exclude ? 1 : 0,
+					  opt_in };
 
 	return rules_decide(&r, &s);
 }
@@ -27,10 +36,10 @@ START_TEST(patterns)
 	} cases[] = {
 		{ { .container = "web" }, true, false },
 		{ { .container = "w?b" }, true, false },
-		{ { .container = "3f*" }, true, false },	/* by id */
+		{ { .container = "3f*" }, true, false }, /* by id */
 		{ { .container = "we" }, false, false },
-		{ { .container = "*" }, true, false },	/* not what isn't there */
-		{ { .container = "" }, false, true },	/* only what isn't there */
+		{ { .container = "*" }, true, false }, /* not what isn't there */
+		{ { .container = "" }, false, true },  /* only what isn't there */
 		{ { .pod = "web-*" }, true, false },
 		{ { .namespace = "[st]hop" }, true, false },
 		{ { .unit = "cron.*" }, false, true },
@@ -73,24 +82,16 @@ START_TEST(precedence)
 {
 	const struct workload_rule mine = { .container = "web" }, other = { .container = "db" };
 	static const struct {
-		int include, exclude;	/* 1: fits, 0: none, -1: another */
+		int include, exclude; /* 1: fits, 0: none, -1: another */
 		bool opt_in;
 		int asks;
 		bool in;
 	} cases[] = {
-		{ 0, 0, false, 0, true },
-		{ 0, 0, false, -1, false },
-		{ 0, 0, true, 0, false },
-		{ 0, 0, true, 1, true },
-		{ 0, 0, true, -1, false },
-		{ 1, 0, false, 0, true },
-		{ -1, 0, false, 0, false },
-		{ -1, 0, false, 1, true },
-		{ 1, 0, false, -1, false },
-		{ 1, 0, true, 0, true },
-		{ 1, 1, false, 1, false },	/* exclude wins over all */
-		{ 0, 1, true, 1, false },
-		{ 0, -1, false, 0, true },
+		{ 0, 0, false, 0, true },   { 0, 0, false, -1, false }, { 0, 0, true, 0, false },
+		{ 0, 0, true, 1, true },    { 0, 0, true, -1, false },	{ 1, 0, false, 0, true },
+		{ -1, 0, false, 0, false }, { -1, 0, false, 1, true },	{ 1, 0, false, -1, false },
+		{ 1, 0, true, 0, true },    { 1, 1, false, 1, false }, /* exclude wins over all */
+		{ 0, 1, true, 1, false },   { 0, -1, false, 0, true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -99,8 +100,8 @@ START_TEST(precedence)
 
 		s.asks = cases[i].asks;
 		ck_assert_msg(decide(rules[cases[i].include + 1], rules[cases[i].exclude + 1],
-				     cases[i].opt_in, s) ==
-				  (cases[i].in ? VERDICT_IN : VERDICT_OUT),
+				     cases[i].opt_in,
+				     s) == (cases[i].in ? VERDICT_IN : VERDICT_OUT),
 			      "case %zu", i);
 	}
 }
@@ -116,12 +117,12 @@ START_TEST(unknown_fields)
 	s.unknown = RULE_PROCESS;
 	ck_assert_int_eq(decide(NULL, &exe, false, s), VERDICT_DEPENDS);
 	ck_assert_int_eq(decide(&exe, NULL, false, s), VERDICT_DEPENDS);
-	ck_assert_int_eq(decide(&both, NULL, false, s), VERDICT_OUT);	/* whatever its exe is */
+	ck_assert_int_eq(decide(&both, NULL, false, s), VERDICT_OUT); /* whatever its exe is */
 	ck_assert_int_eq(decide(NULL, &both, false, s), VERDICT_IN);
 	ck_assert_int_eq(decide(NULL, &container, false, s), VERDICT_OUT);
 	ck_assert_int_eq(decide(NULL, NULL, false, s), VERDICT_IN);
 
-	s.unknown = RULE_POD;	/* it may turn out to want no profile */
+	s.unknown = RULE_POD; /* it may turn out to want no profile */
 	ck_assert_int_eq(decide(NULL, NULL, false, s), VERDICT_DEPENDS);
 	ck_assert_int_eq(decide(NULL, NULL, true, s), VERDICT_DEPENDS);
 	ck_assert_int_eq(decide(&pod, NULL, false, s), VERDICT_DEPENDS);

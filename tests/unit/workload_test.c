@@ -42,8 +42,11 @@ static int skip_process(void *ctx, const struct wk_process_key *key, bool skip)
 static struct workload_options options(void)
 {
 	return (struct workload_options){
-		.root = root, .node_name = "n1", .skip_cgroup = skip_cgroup,
-		.skip_process = skip_process, .ctx = skipped,
+		.root = root,
+		.node_name = "n1",
+		.skip_cgroup = skip_cgroup,
+		.skip_process = skip_process,
+		.ctx = skipped,
 	};
 }
 
@@ -79,8 +82,13 @@ static void teardown(void)
 static struct workload_key key(uint64_t cgroup)
 {
 	return (struct workload_key){
-		.cgroup_id = cgroup, .start_time = 120000000, .exec_id = 3, .pid = 0, .global_pid = 7,
-		.comm = "evil", .exe_path = "/usr/bin/app",
+		.cgroup_id = cgroup,
+		.start_time = 120000000,
+		.exec_id = 3,
+		.pid = 0,
+		.global_pid = 7,
+		.comm = "evil",
+		.exe_path = "/usr/bin/app",
 	};
 }
 
@@ -111,14 +119,17 @@ START_TEST(labels_of_cgroups)
 			 "{node=\"n1\",service_name=\"nginx\",unit=\"nginx.service\"}");
 	ck_assert_str_eq(
 	    labels_in("/cg/user.slice/user-7.slice/user@7.service/app.slice/mail.service"),
-	    "{node=\"n1\",service_name=\"mail\",unit=\"user@7.service\",user_unit=\"mail.service\"}");
-	ck_assert_str_eq(labels_in("/cg/user.slice/user-7.slice/session-3.scope"),
-			 "{exe=\"/usr/bin/app\",node=\"n1\",service_name=\"app\",unit=\"session-3.scope\"}");
+	    "{node=\"n1\",service_name=\"mail\",unit=\"user@7.service\",user_unit=\"mail."
+	    "service\"}");
+	ck_assert_str_eq(
+	    labels_in("/cg/user.slice/user-7.slice/session-3.scope"),
+	    "{exe=\"/usr/bin/app\",node=\"n1\",service_name=\"app\",unit=\"session-3.scope\"}");
 	ck_assert_str_eq(labels_in("/cg/docker/" ID "/inner"),
 			 "{container=\"3f2a9c0d1e4b\",container_id=\"" ID
 			 "\",node=\"n1\",service_name=\"3f2a9c0d1e4b\"}");
-	ck_assert_str_eq(labels_in("/cg/lxc.payload.web"),
-			 "{container=\"web\",container_id=\"web\",node=\"n1\",service_name=\"web\"}");
+	ck_assert_str_eq(
+	    labels_in("/cg/lxc.payload.web"),
+	    "{container=\"web\",container_id=\"web\",node=\"n1\",service_name=\"web\"}");
 	ck_assert_str_eq(labels_in("/cg"),
 			 "{exe=\"/usr/bin/app\",node=\"n1\",service_name=\"app\"}");
 }
@@ -137,11 +148,18 @@ START_TEST(labels_of_processes)
 	k.pid = (uint32_t)getpid();
 	k.start_time = own_start_time();
 	snprintf(text, sizeof(text), "%s", labels_of(&k));
-	ck_assert_ptr_nonnull(strstr(text, "workload_test\",node=\"n1\",service_name=\"workload_test\""));
-	k.pid = 0;	/* what was learned stays when the process has gone */
+	ck_assert_ptr_nonnull(
+	    strstr(text, "workload_test\",node=\"n1\",service_name=\"workload_test\""));
+	k.pid = 0; /* what was learned stays when the process has gone */
 	ck_assert_str_eq(labels_of(&k), text);
 	k.exec_id++;
 	ck_assert_str_eq(labels_of(&k), "{node=\"n1\",service_name=\"unknown\"}");
+	/* what its samples said, too */
+	k.exec_id++;
+	k.exe_path = "/usr/bin/app";
+	ck_assert_ptr_nonnull(strstr(labels_of(&k), "service_name=\"app\""));
+	k.exe_path = NULL;
+	ck_assert_ptr_nonnull(strstr(labels_of(&k), "service_name=\"app\""));
 }
 END_TEST
 
@@ -187,7 +205,7 @@ START_TEST(verdicts_on_cgroups)
 	o.rules.exclude = &nginx;
 	o.rules.nexclude = 1;
 	open_workloads(&o);
-	ck_assert_uint_eq(nskipped, 1);	/* told at once, by the scan */
+	ck_assert_uint_eq(nskipped, 1); /* told at once, by the scan */
 	ck_assert_uint_eq(skipped[0], k.cgroup_id);
 	ck_assert(!workloads_wanted(w, &k));
 	ck_assert(workloads_wanted(w, &other));
@@ -201,7 +219,7 @@ START_TEST(verdicts_on_cgroups)
 	ck_assert_uint_eq(nskipped, 0);
 	ck_assert(workloads_wanted(w, &k));
 
-	room = 1;	/* BPF's map is full: the verdict still holds here */
+	room = 1; /* BPF's map is full: the verdict still holds here */
 	o.rules.opt_in = true;
 	ck_assert_int_eq(workloads_set_rules(w, &o.rules), 0);
 	ck_assert_uint_eq(nskipped, 1);
@@ -235,7 +253,7 @@ START_TEST(verdicts_on_processes)
 	ck_assert_uint_eq(nprocesses, 2);
 	workloads_stats(w, &st);
 	ck_assert_uint_eq(st.processes_skipped, 2);
-	workloads_trim(w);	/* what isn't remembered is not skipped */
+	workloads_trim(w); /* what isn't remembered is not skipped */
 	workloads_trim(w);
 	workloads_trim(w);
 	ck_assert_uint_eq(nprocesses, 0);

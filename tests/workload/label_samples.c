@@ -1,12 +1,13 @@
-/* label_samples.c - samples the machine and prints how many samples each label set got: the part of the
- * agent between sampler and series, for the tests of src/workload.
+/* label_samples.c - samples the machine and prints how many samples each label set got: the part of
+ * the agent between sampler and series, for the tests of src/workload.
  *
  *	label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in | NAME=VALUE]...
  *
- * +exe=a*,comm=b is an include rule, -... an exclude rule. NAME: api or kubelet (a URL), token or ca (a file),
- * node, label or annotation (of pods, to be a label), cache (bytes). Begins when a line "ready" has been printed; ends
- * after SECONDS or when stdin ends. Prints "COUNT {labels}" for each series, then "NAME COUNT" for each
- * outcome, and for the statistics. Labels are asked for at the end, when short-lived processes have gone.
+ * +exe=a*,comm=b is an include rule, -... an exclude rule. NAME: api or kubelet (a URL), token or
+ * ca (a file), node, label or annotation (of pods, to be a label), cache (bytes). Begins when a
+ * line "ready" has been printed; ends after SECONDS or when stdin ends. Prints "COUNT {labels}" for
+ * each series, then "NAME COUNT" for each outcome, and for the statistics. Labels are asked for at
+ * the end, when short-lived processes have gone.
  */
 #include <poll.h>
 #include <time.h>
@@ -14,6 +15,8 @@
 #include "collect/recorder.h"
 #include "kernel/outcome.h"
 #include "workload/workload.h"
+
+enum { JUDGE_NS = 300000000 };
 
 struct run {
 	struct workloads *w;
@@ -46,9 +49,13 @@ static int parse_rule(char *text, struct workload_rule *rule)
 		const struct {
 			const char *name, **value;
 		} patterns[] = {
-			{ "container", &rule->container }, { "pod", &rule->pod },
-			{ "namespace", &rule->namespace }, { "unit", &rule->unit },
-			{ "exe", &rule->exe }, { "comm", &rule->comm }, { "uid", &rule->uid },
+			{ "container", &rule->container },
+			{ "pod", &rule->pod },
+			{ "namespace", &rule->namespace },
+			{ "unit", &rule->unit },
+			{ "exe", &rule->exe },
+			{ "comm", &rule->comm },
+			{ "uid", &rule->uid },
 		};
 		char *value = strchr(s, '=');
 		size_t i = 0;
@@ -74,7 +81,7 @@ static int parse_setting(struct run *run, const char *text)
 		const char *name, **where;
 	} texts[] = {
 		{ "api", &o->api_url }, { "kubelet", &o->kubelet_url }, { "token", &o->token_file },
-		{ "ca", &o->ca_file }, { "node", &o->node_name },
+		{ "ca", &o->ca_file },	{ "node", &o->node_name },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -135,7 +142,7 @@ static struct workload_key key_of(const struct run *run, const struct samples_ke
 		.uid = k->uid,
 		.comm = k->comm,
 		.exe_path = exe_path(run, k->exe),
-		.kernel = !k->exe,
+		.kernel = k->exe == WK_EXE_KERNEL,
 	};
 }
 
@@ -214,7 +221,7 @@ static int sample(struct run *run, double seconds, struct err *e)
 	fflush(stdout);
 	while (!r && !ended && monotonic_ns() < end) {
 		r = recorder_wait(run->rec, STDIN_FILENO, end, &ended, e);
-		if (!r && monotonic_ns() - judged > 300000000) {
+		if (!r && monotonic_ns() - judged > JUDGE_NS) {
 			judge(run);
 			judged = monotonic_ns();
 		}
@@ -226,10 +233,16 @@ int main(int argc, char **argv)
 {
 	struct run run = { 0 };
 	struct sampler_options o = {
-		.event = event_clock(), .freq = 199, .announce_cgroups = true, .keep_exe = true,
+		.event = event_clock(),
+		.freq = 199,
+		.no_rows = true, /* stacks are of no interest */
+		.announce_cgroups = true,
+		.keep_exe = true,
 		.skip = true,
 	};
-	struct err e = { "usage: label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in | NAME=VALUE]..." };
+	struct err e = {
+		"usage: label_samples SECONDS [+PATTERNS | -PATTERNS | opt-in | NAME=VALUE]..."
+	};
 	int r = argc > 1 ? parse(&run, argc, argv) : -EINVAL;
 
 	run.options.skip_cgroup = on_skip_cgroup;
@@ -243,6 +256,7 @@ int main(int argc, char **argv)
 	if (!r) {
 		run.rec->cgroup = on_cgroup;
 		run.rec->tap_ctx = &run;
+		run.rec->drain_ns = JUDGE_NS;
 		r = workloads_start(run.w);
 	}
 	if (!r)
