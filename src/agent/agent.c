@@ -231,6 +231,7 @@ static int start_workloads(struct agent *a, struct err *e)
 		.insecure = o->kubernetes_insecure,
 		.pod_labels = &o->pod_labels,
 		.pod_annotations = &o->pod_annotations,
+		.cache_bytes = o->workload_bytes,
 		.skip_cgroup = skip_cgroup,
 		.skip_process = skip_process,
 		.ctx = a,
