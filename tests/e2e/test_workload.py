@@ -13,6 +13,8 @@ import time
 import lib
 from fake_kube import NODE, FakeKube, pod, uid_of
 from lib import check, program, running
+from receivers import receiver
+from test_agent import agent
 
 DRIVER = os.path.join(os.path.dirname(lib.WICK), "workload", "label_samples")
 SECONDS = 0.12  # of CPU time for each program that is to be seen: 24 samples
@@ -497,3 +499,31 @@ def test_annotation_changes():
     # labels are asked for at the end: what was sampled in the first and the last part
     r.expect(pod="web", service_name="again")
     check(r.figures["unselected"] >= 10 and r.figures["skipped_cgroups"] == 0, r.text)
+
+
+# ---- the agent ----
+
+
+def test_agent():
+    """All the way: pods' containers to series of a server, one of them left out as it asks for."""
+    key = "profiles.grafana.com/cpu.ebpf.enabled"
+    with (
+        FakeKube() as kube,
+        receiver("pyroscope") as server,
+        cgroups(pod_path("web", A), pod_path("quiet", B)) as (web, quiet),
+    ):
+        kube.put(pod("web", containers={"api": A}, labels={"app": "shop"}))
+        kube.put(pod("quiet", containers={"main": B}, annotations={key: "false"}))
+        options = ("--kubernetes-mode", "api", "--kubernetes-api-url", kube.url, "--node-name", NODE)
+        with agent("--push", server.url, *options) as a:
+            a.wait_metric("wick_kubernetes_synced", 1)
+            rounds([web, quiet], 4)
+            a.wait_metric('wick_skipped{kind="cgroup"}', 1)
+            rounds([web, quiet], 2)
+            check(a.metrics()["wick_unselected_ticks_total"] > 0, "nothing was left out in BPF")
+    found = [s["labels"] for s in server.stored if s["labels"].get("container_id") == A]
+    want = kube_labels("web", container="api", service_name="shop")
+    check(found and all(want.items() <= labels.items() for labels in found), found)
+    marks = sum(s["mark"] for s in server.stored if s["labels"].get("container_id") == A)
+    check(marks >= 20, f"only {marks} samples of the container")
+    check(not any(s["labels"].get("container_id") == B for s in server.stored), "the quiet pod")
