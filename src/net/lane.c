@@ -20,7 +20,7 @@ struct entry {
 	uint64_t queued_ns;
 	uint64_t seen_ok;	/* successes of the lane when it failed first */
 	uint32_t tries, blamed;
-	bool alone;		/* its batch was refused */
+	bool alone;		/* in no batch: one with it was refused, or failed again */
 	bool spooled;		/* on disk too, at pos, and held there */
 	struct spool_pos pos;
 };
@@ -418,8 +418,10 @@ static void entry_failed(struct lane *l, struct entry *e, const struct sink_verd
 		push_locked(l, e, true);
 	} else if (is_hopeless(l, e)) {
 		entry_settled(l, e, false);
-	} else if (!spool_away(l, e, now_ns)) {
-		push_locked(l, e, false);
+	} else {
+		e->alone |= e->blamed > 0;	/* it may be the one, or suffer for it */
+		if (!spool_away(l, e, now_ns))
+			push_locked(l, e, false);
 	}
 }
 
@@ -523,15 +525,28 @@ static struct entry *from_spool(struct lane *l, uint64_t now_ns)
 	e->queued_ns = now_ns;
 	e->seen_ok = e->pos.seen_ok;
 	e->blamed = e->pos.blamed;
+	e->alone = e->blamed > 0;
 	e->tries = 1;	/* it is here because it was tried, or would have been */
 	e->spooled = true;
 	return e;
+}
+
+/* How many series the next request has. */
+static uint32_t batch_size(struct lane *l, bool spool)
+{
+	uint64_t waiting;
+
+	pthread_mutex_lock(&l->lock);
+	waiting = spool ? l->spool_stats.items : l->stats.queued;
+	pthread_mutex_unlock(&l->lock);
+	return sink_batch(l->sink, waiting / l->o.concurrency);
 }
 
 /* The next entry, or a few in a list. NULL: nothing to do. */
 static struct entry *pick(struct lane *l, bool spool, bool *ret_from_spool, uint64_t now_ns)
 {
 	struct entry *first = pop_locked(l), **end, *e;
+	uint32_t size;
 
 	*ret_from_spool = !first;
 	if (!first && spool)
@@ -539,7 +554,8 @@ static struct entry *pick(struct lane *l, bool spool, bool *ret_from_spool, uint
 	if (!first)
 		return NULL;
 	end = &first->next;
-	for (uint32_t n = 1; n < sink_batch(l->sink) && !first->alone; n++) {
+	size = first->alone ? 1 : batch_size(l, *ret_from_spool);
+	for (uint32_t n = 1; n < size; n++) {
 		e = *ret_from_spool ? from_spool(l, now_ns) : pop_locked(l);
 		if (!e)
 			break;

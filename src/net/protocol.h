@@ -20,6 +20,7 @@ struct protocol {
 	enum transport transport;
 	const char *port;	/* without TLS, if the address has none */
 	bool batches;		/* several series in a request */
+	bool stores_once;	/* recognises what it gets twice, by labels and time */
 	const char *product;	/* in messages: "there is no Pyroscope at this address" */
 	/* Appends to url, headers and body of *ret; url holds the address with its prefix. */
 	int (*encode)(const struct sink *s, struct item *const *items, size_t n,
@@ -48,7 +49,7 @@ struct sink {
 	struct buf headers;	/* of all requests, lines */
 	char *ca_file, *cert_file, *key_file;
 	uint64_t timeout_ns;
-	uint32_t batch;
+	uint32_t batch;		/* 0: automatic */
 	uint32_t otlp_minor;	/* of the protocol's revision 1.x */
 	struct file_sink file;
 };

@@ -291,7 +291,7 @@ static int fill(struct sink *s, const struct merged *m, const struct address *a,
 		return r;
 	s->insecure = o->insecure;
 	s->timeout_ns = o->timeout_ns ? o->timeout_ns : SINK_TIMEOUT_MS * 1000000ULL;
-	s->batch = MIN(o->batch && s->protocol->batches ? o->batch : 1, SINK_BATCH_MAX);
+	s->batch = s->protocol->batches ? MIN(o->batch, SINK_BATCH_MAX) : 1;
 	s->otlp_minor = m->otlp_minor;
 	s->file = m->file;
 	if (copy_text(o->user, &s->user) || copy_text(o->ca_file, &s->ca_file) ||
@@ -363,9 +363,11 @@ const char *sink_name(const struct sink *s)
 	return s->name;
 }
 
-uint32_t sink_batch(const struct sink *s)
+uint32_t sink_batch(const struct sink *s, uint64_t waiting)
 {
-	return s->batch;
+	if (s->batch)
+		return s->batch;
+	return s->protocol->stores_once ? (uint32_t)MIN(MAX(waiting / 4, 1), SINK_BATCH_AUTO) : 1;
 }
 
 bool sink_is_local(const struct sink *s)

@@ -17,7 +17,7 @@
  *
  * Options are the fields of struct sink_options, so that one address says it all: tenant,
  * password-file, bearer-file, ca-file, cert-file, key-file, insecure=yes, timeout (30s) and, of
- * protocols that can, batch (1): series in one request. What the address says counts.
+ * protocols that can, batch: series in one request. What the address says counts.
  *
  * Encoding and judging are functions of their arguments; nothing here waits for anything, but a
  * file sink stores in sink_store. Texts never hold a secret: names are without user and password,
@@ -34,6 +34,7 @@ enum {
 	SINK_TIMEOUT_MS = 30000,	/* of a request, connecting included */
 	SINK_CONNECT_MS = 5000,
 	SINK_BATCH_MAX = 100,
+	SINK_BATCH_AUTO = 10,
 	SINK_REPLY_MAX = 64 << 10,	/* bytes of an answer's body */
 	SINK_PUSH_BURST = 2 << 20,	/* bytes before gzip that Pyroscope never takes at a time */
 };
@@ -53,7 +54,7 @@ struct sink_options {
 	char *ca_file, *cert_file, *key_file;	/* PEM; of TLS */
 	bool insecure;		/* certificates aren't verified */
 	uint64_t timeout_ns;	/* 0: SINK_TIMEOUT_MS */
-	uint32_t batch;		/* series in a request, 0: 1 */
+	uint32_t batch;		/* series in a request, 0: what sink_batch() says */
 };
 
 struct sink;
@@ -65,7 +66,10 @@ DEFINE_CLEANUP(sink, struct sink *, sink_free)
 
 /* The address without secrets and options. Borrowed until sink_free. */
 const char *sink_name(const struct sink *s);
-uint32_t sink_batch(const struct sink *s);
+/* How many series a request should have, when so many wait for each of the requests that can be under
+ * way: what was asked for; else one, and up to SINK_BATCH_AUTO when many wait at a server that stores
+ * only once what it gets twice, since a refused batch is repeated one by one. */
+uint32_t sink_batch(const struct sink *s, uint64_t waiting);
 
 /* An address for messages: without what may be user and password or an option's value, whatever
  * else is wrong with it. Clean text, cut to size bytes. */
@@ -115,7 +119,7 @@ struct sink_verdict {
 	struct err why;		/* a sentence that names the sink */
 };
 
-/* Items to one request; n is at least 1 and at most sink_batch(). 0, -ENOMEM, -E2BIG, or -EBADMSG:
+/* Items to one request; n is at least 1, and 1 unless the protocol batches. 0, -ENOMEM, -E2BIG, or -EBADMSG:
  * an item that this protocol can't express. *ret is empty before. */
 int must_check sink_encode(struct sink *s, struct item *const *items, size_t n,
 			   struct sink_request *ret);

@@ -105,6 +105,7 @@ const struct protocol protocol_pyroscope = {
 	.transport = TRANSPORT_HTTP,
 	.port = "4040",
 	.batches = true,
+	.stores_once = true,
 	.product = "Pyroscope",
 	.encode = encode,
 	.judge = judge,

@@ -98,6 +98,15 @@ def test_batches(protocol):
     lib.check(final["sent"] == 40 and final["requests"] <= 8, final)
 
 
+def test_batches_by_itself_when_many_wait():
+    """A batch with a bad one in it is repeated one by one."""
+    with receiver("pyroscope", fault="only s.77. status 400 code invalid_argument") as server:
+        final = deliver(server.url, series=200)
+    expect(server, [m for m in expected(1, 200) if m != 78])
+    lib.check(final["sent"] == 199 and final["refused"] == 1, final)
+    lib.check(len([r for r in server.requests if r["fault"]]) <= 2, "the bad one was sent again and again")
+
+
 def test_refused_one_costs_no_other():
     with receiver("pyroscope", fault="only s.3. status 400 code invalid_argument") as server:
         final = deliver(server.url, series=8)

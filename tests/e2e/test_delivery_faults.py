@@ -160,7 +160,7 @@ def test_no_such_host():
 def test_fresh_ones_first():
     """A long spool is drained, and doesn't delay the windows of now."""
     port = free_port()
-    url = f"pyroscope+http://127.0.0.1:{port}"
+    url = f"pyroscope+http://127.0.0.1:{port}?batch=1"
     deliver(url, windows=1, series=80, spool="spool", grace=0)
     with receiver("pyroscope", port=port, fault="slow 0.05") as server:
         final = deliver(url, windows=6, samples=1000, window=500, spool="spool", concurrency=2, linger=60000)

@@ -67,13 +67,14 @@ START_TEST(reads_options)
 	struct sink *s = make_sink("pyroscope+http://x?timeout=1500ms&batch=7&insecure=yes");
 
 	ck_assert_uint_eq(s->timeout_ns, 1500000000);
-	ck_assert_uint_eq(sink_batch(s), 7);
+	ck_assert_uint_eq(sink_batch(s, 1), 7);
+	ck_assert_uint_eq(sink_batch(s, 1000), 7);
 	ck_assert(s->insecure && !s->tls && !sink_is_local(s));
 	sink_free(s);
 	s = make_sink("otlp+https://x?proto=1.9&timeout=2");
 	ck_assert_uint_eq(s->otlp_minor, 9);
 	ck_assert_uint_eq(s->timeout_ns, 2000000000);
-	ck_assert_uint_eq(sink_batch(s), 1);
+	ck_assert_uint_eq(sink_batch(s, 1000), 1);
 	ck_assert(s->tls);
 	sink_free(s);
 	s = make_sink("file:///x?max-bytes=3M&max-age=2d");
@@ -81,6 +82,20 @@ START_TEST(reads_options)
 	ck_assert_uint_eq(s->file.max_age_ns, 172800000000000);
 	ck_assert(sink_is_local(s));
 	sink_free(s);
+}
+END_TEST
+
+START_TEST(batches_when_many_wait)
+{
+	struct sink *s = make_sink("pyroscope+http://x"), *parca = make_sink("parca+grpc://x");
+
+	ck_assert_uint_eq(sink_batch(s, 0), 1);
+	ck_assert_uint_eq(sink_batch(s, 7), 1);
+	ck_assert_uint_eq(sink_batch(s, 8), 2);
+	ck_assert_uint_eq(sink_batch(s, 1000), SINK_BATCH_AUTO);
+	ck_assert_uint_eq(sink_batch(parca, 1000), 1);	/* counts twice what it gets twice */
+	sink_free(s);
+	sink_free(parca);
 }
 END_TEST
 
@@ -158,5 +173,5 @@ START_TEST(escapes)
 }
 END_TEST
 
-RUN_ALL("sink", names, refuses, reads_options, takes_options_beside_the_address, missing_files,
+RUN_ALL("sink", names, refuses, reads_options, batches_when_many_wait, takes_options_beside_the_address, missing_files,
 	judges_status, escapes)
