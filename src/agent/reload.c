@@ -57,6 +57,7 @@ int reload_make_delivery(const struct agent_options *o, struct delivery **ret, s
 		.spool_bytes = o->spool_bytes,
 		.spool_age_ns = o->spool_age_ns,
 		.queue_bytes = o->queue_bytes,
+		.concurrency = o->push_concurrency,
 	};
 
 	if (!sinks)
