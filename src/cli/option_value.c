@@ -403,6 +403,7 @@ static int set_pairs(const struct option_row *row, void *element, const char *te
 
 static int set_struct(const struct option_row *row, void *opts, const char *text, struct err *e)
 {
+	struct err why = { ":" };
 	void *element;
 	int r;
 
@@ -411,10 +412,14 @@ static int set_struct(const struct option_row *row, void *opts, const char *text
 	r = option_add_element(row, opts, &element, e);
 	if (r)
 		return r;
-	r = row->pairs ? set_pairs(row, element, text, e)
-		       : option_set_member(row->rows, row, element, text, e);
+	if (row->pairs)
+		r = set_pairs(row, element, text, e);
+	else
+		r = option_set_member(row->rows, row, element, text, &why);
 	if (r)
 		drop_last_element(row, opts);
+	if (r && !row->pairs)	/* "--url: ..." is about --push here */
+		err_set(e, r, "--%s%s", row->name, why.msg + strcspn(why.msg, ":"));
 	return r;
 }
 
