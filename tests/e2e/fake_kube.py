@@ -15,6 +15,7 @@ event). Every request must carry the token, if there is one; each is in .request
 import contextlib
 import http.server
 import json
+import ssl
 import threading
 import time
 import urllib.parse
@@ -142,7 +143,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class FakeKube:
-    def __init__(self, token=None, watch_seconds=60):
+    def __init__(self, token=None, watch_seconds=60, certificate=None):
         self.token, self.watch_seconds = token, watch_seconds
         self.lock = threading.Lock()
         self.pods, self.events, self.version = {}, [], 100
@@ -151,7 +152,13 @@ class FakeKube:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.kube = self
+        self.server.handle_error = lambda *_: None  # a client that has turned away
         self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if certificate:  # (certificate, key), as file names
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.url = self.url.replace("http", "https")
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
