@@ -38,6 +38,7 @@ static void add_sources(struct buf *b, const struct mapped_file *f)
 	if (!s->go)
 		add_source(b, ".debug_frame", s->debug_frame_bytes, s);
 	add_source(b, "code", s->code_bytes, s);
+	add_source(b, "over the limit", s->code_left, s);
 }
 
 static void print_file(const struct mapped_file *f)

@@ -11,14 +11,18 @@ enum {
 };
 
 static int add_gaps(struct code *c, const struct elf *elf, const struct gap *gaps, size_t n,
-		    uint64_t max, size_t *ret_added)
+		    uint64_t max, size_t *ret_added, uint64_t *ret_left)
 {
 	uint8_t *bytes;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		if (gaps[i].size < GAPS_MIN || gaps[i].size > max)
+		if (gaps[i].size < GAPS_MIN)
 			continue;
+		if (gaps[i].size > max) {
+			*ret_left += gaps[i].size;
+			continue;
+		}
 		r = code_add(c, gaps[i].vaddr, gaps[i].size, &bytes);
 		if (r == -ENOMEM)
 			return r;
@@ -146,7 +150,7 @@ static int add_references(struct code *c, const struct elf *e)
 }
 
 int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
-	       const struct gap *gaps, size_t n, uint64_t max, struct code **ret)
+	       const struct gap *gaps, size_t n, uint64_t max, struct code **ret, uint64_t *ret_left)
 {
 	cleanup(code_cleanup) struct code *c = NULL;
 	bool stripped = true;
@@ -154,7 +158,7 @@ int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
 	int r = code_new(&c);
 
 	if (!r)
-		r = add_gaps(c, elf, gaps, n, max, &added);
+		r = add_gaps(c, elf, gaps, n, max, &added, ret_left);
 	if (!r && !added)
 		r = -ENOENT;
 	if (!r && entry)

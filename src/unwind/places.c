@@ -413,7 +413,7 @@ static int add_code(struct places *p)
 		debug = debug_file(p);
 	if (!r)
 		r = gaps_trace(p->elf, debug, entry, p->gaps, p->ngaps, p->limits->code_bytes,
-			       &p->code);
+			       &p->code, &p->stats->code_left);
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	p->stats->code_bytes = code_known_bytes(p->code);

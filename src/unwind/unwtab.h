@@ -54,6 +54,7 @@ struct unwtab_stats {
 	/* bytes of executable sections (of segments in a file without any), and of those covered by */
 	uint64_t text_bytes;
 	uint64_t eh_frame_bytes, debug_frame_bytes, code_bytes;
+	uint64_t code_left;	/* that no FDE covers and that wasn't followed, over limits.code_bytes */
 	bool go;
 	uint32_t rows, sides;
 	size_t bytes;		/* of the table */

@@ -156,6 +156,7 @@ static int compare(const char *path, bool verbose)
 	cleanup(code_cleanup) struct code *code = NULL;
 	struct comparison c = { .verbose = verbose };
 	struct gap gaps[SECTIONS_MAX];
+	uint64_t left = 0;
 	double took;
 	size_t n;
 
@@ -166,7 +167,7 @@ static int compare(const char *path, bool verbose)
 	}
 	n = text_of(elf, gaps, ARRAY_SIZE(gaps));
 	took = seconds();
-	if (gaps_trace(elf, NULL, 0, gaps, n, CODE_BYTES_MAX, &code)) {
+	if (gaps_trace(elf, NULL, 0, gaps, n, CODE_BYTES_MAX, &code, &left)) {
 		printf("%s: nothing found\n", path);
 		return 1;
 	}
