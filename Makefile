@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-kernels-arm64 bench soak install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-deploy test-image test-kernels-arm64 bench soak install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -51,6 +51,8 @@ help:
 	@echo 'make test-names    names, lines and inlined calls against llvm-symbolizer; a few minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make soak          ten minutes of churn with small limits (as root)'
+	@echo 'make test-deploy   manifests, chart, unit and dashboard against published schemas'
+	@echo 'make test-image    build the image and profile from it (as root); about 5 minutes'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -145,6 +147,7 @@ test:
 	$(Q)$(MAKE) --no-print-directory CI=1 SAN=address,undefined unit
 	$(Q)$(MAKE) --no-print-directory fuzz T=$(T)
 	$(Q)$(MAKE) --no-print-directory CI=1 e2e
+	$(Q)$(MAKE) --no-print-directory CI=1 test-deploy
 
 # The unwind tables of every ELF file of this machine, row by row against libdw.
 ROWS_DIRS ?= /usr/bin /usr/lib
@@ -206,6 +209,15 @@ soak: all
 
 $(B)/bench_rows: tests/bench/rows.c $(B)/libwick.a
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
+
+# Manifests, chart, unit and dashboard against what reads them; needs the network once, for its tools.
+test-deploy: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/deploy/manifests.py $(BUILD)/deploy
+
+# The image, really built and run (as root).
+test-image:
+	$(Q)sh deploy/install-deps image
+	$(Q)python3 tests/deploy/image.py
 
 bench: all $(B)/bench_rows
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py

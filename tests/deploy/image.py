@@ -93,7 +93,7 @@ def record(directory):
         target.wait()
     profile = Profile.read(os.path.join(directory, "profile.pb.gz"))
     check(profile.samples, f"record in a container: {len(profile.samples)} samples of a host's process")
-    names = {f for s in profile.samples for f in s.names}
+    names = {f.name for s in profile.samples for f in s.frames}
     check(any("Py" in n for n in names), "its frames have names from the host's file")
 
 
