@@ -219,8 +219,9 @@ test-image:
 	$(Q)sh deploy/install-deps image
 	$(Q)python3 tests/deploy/image.py
 
-bench: all $(B)/bench_rows
+bench: all $(B)/bench_rows $(B)/addresses
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py
+	$(Q)WICK=$(abspath $(B)/wick) ADDRESSES=$(abspath $(B)/addresses) LIBRARIES="$(LDLIBS)" python3 tests/bench/names.py
 
 # ---- the rest ----
 

@@ -7,26 +7,22 @@
 #include "base/map.h"
 #include "symbol/dwarfdie.h"
 #include "symbol/lineprog.h"
+#include "symbol/ranges.h"
 #include "symbol/splitdwarf.h"
 
 #define CHECK_EVERY   256	/* entries between looks at the clock */
 #define RSS_EVERY     64	/* of these looks between looks at the memory */
 #define HEADER_NEEDED 4096	/* bytes of a unit that hold its first entry */
 
-struct range {
-	uint64_t low, high;	/* [low, high) */
-	uint64_t reach;		/* the highest `high` up to here, in order of low */
-	uint32_t of;		/* unit, function or call */
-};
-
-struct ranges {			/* sorted by low */
-	struct range *v;
-	size_t n, cap;
+struct place {
+	const char *file;	/* NULL: not asked for yet */
+	uint32_t line, column;
 };
 
 struct call {			/* an inlined call */
 	Dwarf_Off die;
 	uint32_t parent;	/* call + 1; 0: the function */
+	struct place site;	/* in its caller */
 };
 
 struct function {
@@ -38,12 +34,23 @@ struct function {
 	struct ranges ranges;	/* of the calls, in the file's order */
 };
 
+struct scope {			/* a namespace, type or function that others lie in */
+	const char *name;
+	uint32_t parent;	/* scope + 1; 0: the unit */
+};
+
+struct scoped {			/* a function, declared or defined */
+	Dwarf_Off die;		/* ascending */
+	uint32_t scope;		/* + 1; 0: the unit */
+};
+
 enum state { FRESH, READY, FAILED };
 
 struct unit {
 	Dwarf_Off start, end, die;
 	enum state state;
 	int error;		/* FAILED: why */
+	bool loaded;		/* its entries are in the image */
 	bool deep;		/* functions inside of functions were listed, too */
 	struct splitdwarf *split;	/* has the functions; NULL: they are here */
 	uint64_t base;		/* of ranges there that don't say theirs */
@@ -54,6 +61,10 @@ struct unit {
 	struct function *functions;
 	size_t nfunctions, functions_cap;
 	struct ranges ranges;	/* of functions */
+	bool has_scopes;	/* by its language */
+	struct scope *scopes;
+	struct scoped *scoped;
+	size_t nscopes, scopes_cap, nscoped, scoped_cap;
 };
 
 struct entry_key {		/* an entry: of the file, or of a unit's split file */
@@ -123,24 +134,13 @@ static int step(struct debuginfo *d)
 
 /* ---- ranges ---- */
 
-static int add_range(struct ranges *t, uint64_t low, uint64_t high, uint32_t of)
-{
-	int r = array_grow(&t->v, &t->cap, t->n + 1, sizeof(*t->v));
-
-	if (!r)
-		t->v[t->n++] = (struct range){ .low = low, .high = high, .of = of };
-	return r;
-}
-
-static uint32_t find_range(const struct ranges *t, uint64_t vaddr, bool last);
-
 /* What is added to a range of a split file: nothing if it is in the unit as it is. */
 static uint64_t base_of(const struct debuginfo *d, uint64_t low)
 {
 	const struct unit *u = d->at;
-	uint32_t in = u && u->split && u->base ? find_range(&d->ranges, low, false) : MAP_NONE;
+	uint32_t in = u && u->split && u->base ? ranges_find(&d->ranges, low, RANGES_FIRST) : RANGES_NONE;
 
-	return !u || !u->split || (in != MAP_NONE && &d->units[in] == u) ? 0 : u->base;
+	return !u || !u->split || (in != RANGES_NONE && &d->units[in] == u) ? 0 : u->base;
 }
 
 /* All that an entry has, those that aren't living code left out. */
@@ -154,53 +154,11 @@ static int add_ranges(struct debuginfo *d, Dwarf_Die *die, struct ranges *t, uin
 		uint64_t more = base_of(d, low);
 
 		if (low < high && elf_exec_segment(d->o.code, low + more))
-			r = add_range(t, low + more, high + more, of);
+			r = ranges_add(t, low + more, high + more, of);
 		if (!r)
 			r = step(d);
 	}
 	return r;
-}
-
-static int by_low(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return (x->of > y->of) - (x->of < y->of);
-}
-
-static void sort_ranges(struct ranges *t)
-{
-	uint64_t reach = 0;
-
-	if (t->n)
-		qsort(t->v, t->n, sizeof(*t->v), by_low);
-	for (size_t i = 0; i < t->n; i++)
-		t->v[i].reach = reach = MAX(reach, t->v[i].high);
-}
-
-/* What an address lies in; of several the last one or the first one. MAP_NONE: in nothing. */
-static uint32_t find_range(const struct ranges *t, uint64_t vaddr, bool last)
-{
-	size_t low = 0, high = t->n;
-	uint32_t best = MAP_NONE;
-
-	while (low < high) {	/* the first that begins behind it */
-		size_t mid = low + (high - low) / 2;
-
-		if (t->v[mid].low > vaddr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	while (low && t->v[low - 1].reach > vaddr) {
-		const struct range *r = &t->v[--low];
-
-		if (r->high > vaddr && (best == MAP_NONE || (last ? r->of > best : r->of < best)))
-			best = r->of;
-	}
-	return best;
 }
 
 /* ---- units ---- */
@@ -226,6 +184,15 @@ static struct unit *unit_of(struct debuginfo *d, Dwarf_Die *die)
 	return low < d->nunits && d->units[low].start <= offset ? &d->units[low] : NULL;
 }
 
+/* Makes all of a unit real. */
+static int load_unit(struct debuginfo *d, struct unit *u)
+{
+	int r = u->loaded ? 0 : dwarfimage_need(d->image, u->start, u->end - u->start);
+
+	u->loaded = !r;
+	return r;
+}
+
 /* die_reader.need */
 static int need(void *ctx, Dwarf_Die *die)
 {
@@ -235,7 +202,7 @@ static int need(void *ctx, Dwarf_Die *die)
 	if (dwarf_cu_getdwarf(die->cu) != d->dwarf)
 		return 0;	/* the others are read whole */
 	u = unit_of(d, die);
-	return u ? dwarfimage_need(d->image, u->start, u->end - u->start) : -ENOENT;
+	return u ? load_unit(d, u) : -ENOENT;
 }
 
 static int unit_die(struct debuginfo *d, const struct unit *u, Dwarf_Die *ret)
@@ -289,7 +256,7 @@ static int list_units(struct debuginfo *d)
 		if (r > 0 && step(d))
 			r = -ETIME;
 	}
-	sort_ranges(&d->ranges);
+	ranges_sort(&d->ranges);
 	return r;
 }
 
@@ -321,21 +288,54 @@ static int add_function(struct debuginfo *d, struct unit *u, Dwarf_Die *die)
 	return add_ranges(d, die, &u->ranges, (uint32_t)u->nfunctions++);
 }
 
+/* The scope that an entry makes within another; that one itself if it makes none. */
+static int add_scope(struct unit *u, Dwarf_Die *die, uint32_t within, uint32_t *ret)
+{
+	const char *name = die_scope_name(die);
+	int r = name ? array_grow(&u->scopes, &u->scopes_cap, u->nscopes + 1, sizeof(*u->scopes)) : 0;
+
+	if (r)
+		return r;
+	if (name)
+		u->scopes[u->nscopes++] = (struct scope){ name, within };
+	*ret = name ? (uint32_t)u->nscopes : within;
+	return 0;
+}
+
+static int list_function(struct debuginfo *d, struct unit *u, Dwarf_Die *die, uint32_t scope)
+{
+	int r = 0;
+
+	if (die_has_code(die))
+		r = add_function(d, u, die);
+	if (r || !u->has_scopes || !scope)
+		return r;
+	r = array_grow(&u->scoped, &u->scoped_cap, u->nscoped + 1, sizeof(*u->scoped));
+	if (!r)
+		u->scoped[u->nscoped++] = (struct scoped){ dwarf_dieoffset(die), scope };
+	return r;
+}
+
 /* Depth first. u->deep: also inside of functions (nested ones of Ada, Fortran, GNU C). */
-static int list_functions(struct debuginfo *d, struct unit *u, Dwarf_Die *parent, int depth)
+static int list_functions(struct debuginfo *d, struct unit *u, Dwarf_Die *parent, uint32_t scope,
+			  int depth)
 {
 	Dwarf_Die die;
 	int more = dwarf_child(parent, &die), r = 0;
 
 	while (!more && !r) {
 		int tag = dwarf_tag(&die);
+		uint32_t inner = scope;
 
 		r = step(d);
-		if (!r && tag == DW_TAG_subprogram && die_has_code(&die))
-			r = add_function(d, u, &die);
-		if (!r && depth < DEBUGINFO_DEPTH_MAX && dwarf_haschildren(&die) == 1 &&
-		    (u->deep || holds_functions(tag)))
-			r = list_functions(d, u, &die, depth + 1);
+		if (!r && tag == DW_TAG_subprogram)
+			r = list_function(d, u, &die, scope);
+		if (!r && depth < DEBUGINFO_DEPTH_MAX && (u->deep || holds_functions(tag)) &&
+		    dwarf_haschildren(&die) == 1) {
+			r = u->has_scopes ? add_scope(u, &die, scope, &inner) : 0;
+			if (!r)
+				r = list_functions(d, u, &die, inner, depth + 1);
+		}
 		more = dwarf_siblingof(&die, &die);
 	}
 	return r;
@@ -347,7 +347,7 @@ static void forget_functions(struct unit *u)
 		free(u->functions[i].calls);
 		free(u->functions[i].ranges.v);
 	}
-	u->nfunctions = u->ranges.n = 0;
+	u->nfunctions = u->ranges.n = u->nscopes = u->nscoped = 0;
 }
 
 static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
@@ -357,10 +357,13 @@ static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
 
 	forget_functions(u);
 	u->deep = deep;
-	if (!r)
-		r = list_functions(d, u, &die, 0);
-	sort_ranges(&u->ranges);
-	d->memory += u->functions_cap * sizeof(*u->functions) + u->ranges.cap * sizeof(struct range);
+	if (!r) {
+		u->has_scopes = die_language_has_scopes(die_number(&die, DW_AT_language));
+		r = list_functions(d, u, &die, 0, 0);
+	}
+	ranges_sort(&u->ranges);
+	d->memory += u->functions_cap * sizeof(*u->functions) + u->ranges.cap * sizeof(struct range) +
+		     u->scopes_cap * sizeof(*u->scopes) + u->scoped_cap * sizeof(*u->scoped);
 	return r;
 }
 
@@ -384,7 +387,7 @@ static int read_split(struct debuginfo *d, struct unit *u, Dwarf_Die *die)
 static int read_unit(struct debuginfo *d, struct unit *u)
 {
 	Dwarf_Die die;
-	int r = dwarfimage_need(d->image, u->start, u->end - u->start);
+	int r = load_unit(d, u);
 
 	if (!r)
 		r = unit_die(d, u, &die);
@@ -437,7 +440,8 @@ static int list_calls(struct debuginfo *d, struct function *f, Dwarf_Die *around
 			r = array_grow(&f->calls, &f->calls_cap, f->ncalls + 1, sizeof(*f->calls));
 			if (r)
 				break;
-			f->calls[f->ncalls] = (struct call){ dwarf_dieoffset(&die), parent };
+			f->calls[f->ncalls] = (struct call){ .die = dwarf_dieoffset(&die),
+							     .parent = parent };
 			r = add_ranges(d, &die, &f->ranges, (uint32_t)f->ncalls++);
 			call = (uint32_t)f->ncalls;
 		}
@@ -459,7 +463,7 @@ static int look_for_calls(struct debuginfo *d, struct function *f)
 	r = entry_die(d, f->die, &die);
 	if (!r)
 		r = list_calls(d, f, &die, 0, 0);
-	sort_ranges(&f->ranges);
+	ranges_sort(&f->ranges);
 	d->memory += f->calls_cap * sizeof(*f->calls) + f->ranges.cap * sizeof(struct range);
 	f->error = r;
 	return r;
@@ -497,6 +501,10 @@ static int path_of(struct debuginfo *d, struct unit *u, uint64_t file, const cha
 	Dwarf_Die die;
 	int r = 0;
 
+	if (file < u->paths_cap && u->paths[file]) {
+		*ret = u->paths[file];
+		return 0;
+	}
 	*ret = "";
 	if (file >= LINEPROG_FILES_MAX || unit_die(d, u, &die))
 		return 0;
@@ -510,22 +518,48 @@ static int path_of(struct debuginfo *d, struct unit *u, uint64_t file, const cha
 	if (r)
 		return r;
 	memset(u->paths + old, 0, (u->paths_cap - old) * sizeof(*u->paths));
-	if (!u->paths[file]) {
-		dir = die_string(&die, DW_AT_comp_dir);
-		if (lineprog_path(table, file, dir ? dir : "", &b))
-			r = keep(d, b.data, b.len, &u->paths[file]);
-		else
-			u->paths[file] = "";
-	}
+	dir = die_string(&die, DW_AT_comp_dir);
+	u->paths[file] = "";
+	if (lineprog_path(table, file, dir ? dir : "", &b))
+		r = keep(d, b.data, b.len, &u->paths[file]);
 	*ret = u->paths[file];
 	return r;
 }
 
+/* The scope of a function, "ns::type": "" if it has none, or lies in a unit that wasn't listed. */
+static int scope_of(struct debuginfo *d, Dwarf_Die *die, const char **ret)
+{
+	cleanup(buf_cleanup) struct buf b = BUF_INIT(4096);
+	const char *names[DEBUGINFO_DEPTH_MAX];
+	const struct unit *u = unit_of(d, die);
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	size_t low = 0, high = u ? u->nscoped : 0, n = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (u->scoped[mid].die < offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!u || low == u->nscoped || u->scoped[low].die != offset)
+		return 0;
+	for (uint32_t at = u->scoped[low].scope; at && n < ARRAY_SIZE(names);
+	     at = u->scopes[at - 1].parent)
+		names[n++] = u->scopes[at - 1].name;
+	while (n) {
+		buf_str(&b, names[--n]);
+		buf_str(&b, n ? "::" : "");
+	}
+	if (b.err)	/* longer than any name */
+		return b.err == -ENOMEM ? -ENOMEM : 0;
+	return keep(d, b.data, b.len, ret);
+}
+
 static int describe_new(struct debuginfo *d, Dwarf_Die *die, struct described *ret)
 {
-	cleanup(buf_cleanup) struct buf scope = BUF_INIT(4096);
 	struct die_function f;
-	Dwarf_Die cu;
 	struct unit *u;
 	int r = 0;
 
@@ -536,12 +570,8 @@ static int describe_new(struct debuginfo *d, Dwarf_Die *die, struct described *r
 	u = f.decl_line ? unit_of(d, &f.declared) : NULL;
 	if (u)
 		r = path_of(d, u, f.decl_file, &ret->file);
-	if (!r && !f.linkage && f.name && dwarf_diecu(&f.named, &cu, NULL, NULL) &&
-	    die_language_has_scopes(die_number(&cu, DW_AT_language))) {
-		r = die_scope(&f.named, &scope);
-		if (!r && scope.len)
-			r = keep(d, scope.data, scope.len, &ret->scope);
-	}
+	if (!r && !f.linkage && f.name)
+		r = scope_of(d, &f.named, &ret->scope);
 	return r;
 }
 
@@ -574,11 +604,6 @@ static int describe(struct debuginfo *d, Dwarf_Off offset, struct described *ret
 
 /* ---- an address ---- */
 
-struct place {
-	const char *file;
-	uint32_t line, column;
-};
-
 static int push(struct debuginfo *d, size_t n, Dwarf_Off function, const struct place *at)
 {
 	struct described what = { .scope = "", .file = "" };
@@ -599,35 +624,41 @@ static int push(struct debuginfo *d, size_t n, Dwarf_Off function, const struct 
 	return 0;
 }
 
-/* Where an inlined call stands in its caller. */
-static int call_site(struct debuginfo *d, struct unit *u, Dwarf_Off call, struct place *ret)
+/* Where an inlined call stands in its caller, worked out once. */
+static int call_site(struct debuginfo *d, struct unit *u, struct call *c, struct place *ret)
 {
+	struct place *site = &c->site;
 	Dwarf_Die die;
+	int r = 0;
 
-	*ret = (struct place){ .file = "" };
-	if (entry_die(d, call, &die))
-		return 0;
-	ret->line = (uint32_t)MIN(die_number(&die, DW_AT_call_line), UINT32_MAX);
-	ret->column = (uint32_t)MIN(die_number(&die, DW_AT_call_column), UINT32_MAX);
-	return path_of(d, u, die_number(&die, DW_AT_call_file), &ret->file);
+	if (!site->file) {
+		site->file = "";
+		if (!entry_die(d, c->die, &die)) {
+			site->line = (uint32_t)MIN(die_number(&die, DW_AT_call_line), UINT32_MAX);
+			site->column = (uint32_t)MIN(die_number(&die, DW_AT_call_column), UINT32_MAX);
+			r = path_of(d, u, die_number(&die, DW_AT_call_file), &site->file);
+		}
+	}
+	*ret = *site;
+	return r;
 }
 
 /* The calls around an address, innermost first, then the function. */
 static int chain(struct debuginfo *d, struct unit *u, struct function *f, uint64_t vaddr,
 		 struct place at, struct line_chain *ret)
 {
-	uint32_t call = MAP_NONE;
+	uint32_t call = RANGES_NONE;
 	size_t n = 0;
 	int r = 0;
 
 	if (d->o.inlines) {
 		r = look_for_calls(d, f);
-		call = find_range(&f->ranges, vaddr, true);
+		call = ranges_find(&f->ranges, vaddr, RANGES_LAST);
 	}
-	for (call = call == MAP_NONE ? 0 : call + 1; call && !r; call = f->calls[call - 1].parent) {
+	for (call = call == RANGES_NONE ? 0 : call + 1; call && !r; call = f->calls[call - 1].parent) {
 		r = push(d, n++, f->calls[call - 1].die, &at);
 		if (!r)
-			r = call_site(d, u, f->calls[call - 1].die, &at);
+			r = call_site(d, u, &f->calls[call - 1], &at);
 	}
 	if (!r)
 		r = push(d, n++, f->die, &at);
@@ -640,23 +671,23 @@ static int find_function(struct debuginfo *d, struct unit *u, uint64_t vaddr, ui
 {
 	int r = 0;
 
-	*ret = find_range(&u->ranges, vaddr, true);
-	if (*ret == MAP_NONE && !u->deep) {
+	*ret = ranges_find(&u->ranges, vaddr, RANGES_LAST);
+	if (*ret == RANGES_NONE && !u->deep) {
 		r = read_functions(d, u, true);
-		*ret = find_range(&u->ranges, vaddr, true);
+		*ret = ranges_find(&u->ranges, vaddr, RANGES_LAST);
 	}
 	return r;
 }
 
 int debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline, struct line_chain *ret)
 {
-	uint32_t unit = find_range(&d->ranges, vaddr, false), function;
+	uint32_t unit = ranges_find(&d->ranges, vaddr, RANGES_FIRST), function;
 	struct lineprog_row row;
 	struct place at = { .file = "" };
 	struct unit *u;
 	int r;
 
-	if (unit == MAP_NONE)
+	if (unit == RANGES_NONE)
 		return -ENOENT;
 	d->at = u = &d->units[unit];
 	d->deadline = deadline;
@@ -672,7 +703,7 @@ int debuginfo_lookup(struct debuginfo *d, uint64_t vaddr, uint64_t deadline, str
 		r = find_function(d, u, vaddr, &function);
 	if (r)
 		return r;
-	if (function != MAP_NONE)
+	if (function != RANGES_NONE)
 		return chain(d, u, &u->functions[function], vaddr, at, ret);
 	if (!*at.file)
 		return -ENOENT;
@@ -743,6 +774,8 @@ static void unit_done(struct unit *u)
 	forget_functions(u);
 	free(u->functions);
 	free(u->ranges.v);
+	free(u->scopes);
+	free(u->scoped);
 	free(u->paths);
 	lineprog_free(u->lines);
 	lineprog_free(u->files);

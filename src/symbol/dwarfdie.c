@@ -79,24 +79,14 @@ static bool is_scope(int tag)
 	return false;
 }
 
-int die_scope(Dwarf_Die *die, struct buf *ret)
+const char *die_scope_name(Dwarf_Die *die)
 {
-	Dwarf_Die *scopes = NULL;
-	int n = dwarf_getscopes_die(die, &scopes);
-	bool first = true;
+	const char *name = die_string(die, DW_AT_name);
+	int tag = dwarf_tag(die);
 
-	for (int i = n - 1; i > 0; i--) {	/* scopes[0] is the entry itself */
-		const char *name = die_string(&scopes[i], DW_AT_name);
-		int tag = dwarf_tag(&scopes[i]);
-
-		if (!is_scope(tag) || (!name && tag != DW_TAG_namespace))
-			continue;
-		buf_str(ret, first ? "" : "::");
-		buf_str(ret, name ? name : "(anonymous namespace)");
-		first = false;
-	}
-	free(scopes);
-	return ret->err == -ENOMEM ? -ENOMEM : 0;
+	if (!is_scope(tag))
+		return NULL;
+	return name || tag != DW_TAG_namespace ? name : "(anonymous namespace)";
 }
 
 bool die_language_has_scopes(uint64_t language)

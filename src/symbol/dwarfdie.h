@@ -9,7 +9,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "base/buf.h"
+#include "base/base.h"
 
 struct die_reader {
 	/* Makes the unit of an entry real. 0 or negative errno. */
@@ -37,9 +37,9 @@ bool die_has_code(Dwarf_Die *die);
 
 /* Names and place of a function, through DW_AT_abstract_origin and DW_AT_specification. */
 void die_describe(const struct die_reader *r, Dwarf_Die *die, struct die_function *ret);
-/* Appends the scope of an entry, "ns::type": every namespace, type and function around it. Costs a walk
- * through its unit. 0, -ENOMEM. */
-int must_check die_scope(Dwarf_Die *die, struct buf *ret);
+/* The name that an entry gives to what lies in it ("ns", "(anonymous namespace)"); NULL: it isn't a scope,
+ * or has no name. */
+const char *die_scope_name(Dwarf_Die *die);
 /* Whether functions of a language lie in scopes: C++, Rust, ... */
 bool die_language_has_scopes(uint64_t language);
 

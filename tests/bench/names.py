@@ -4,8 +4,8 @@
 
 Prints Markdown. COUNT random addresses of code in each of some files are named with all their inlined
 calls by addresses (tests/names), which is wick's symbolizer and no more, and by those peers that
-are installed. "All" is addresses a second of a fresh process, opening the file included; "warm" is the
-rate beyond the first FEW. Memory is the process's largest resident set.
+are installed. "All" is addresses a second of CPU time of a fresh process, opening the file included; "one" is the
+time of a process that is asked for a single one. Memory is the process's largest resident set.
 
 Then a recording as a whole, with wick's CPU from the start to named stacks and inlined calls in the file
 against perf's, recording and perf script with its default inlining: under a program with debug
@@ -29,7 +29,7 @@ from elf import Elf  # noqa: E402
 
 ADDRESSES = os.environ.get("ADDRESSES", os.path.join(os.path.dirname(bench.WICK), "addresses"))
 COUNT, FEW = 10000, 500
-SLOW = 30  # seconds for FEW addresses from which on a peer isn't asked for all
+SLOW = 2  # seconds for FEW addresses from which on a peer isn't asked for all
 
 TOOLS = {
     "wick": [ADDRESSES],
@@ -50,27 +50,28 @@ def files():
 
 
 def ask(command, path, addresses, directory):
-    """(wall seconds, MiB) for addresses on standard input."""
+    """(CPU seconds, MiB) for addresses on standard input."""
     question = os.path.join(directory, "addresses")
     with open(question, "w") as f:
         f.writelines(f"{a:#x}\n" for a in addresses)
     argv = " ".join([*command, path]) + f" < {question}"
-    _, mib, wall, _ = bench.run("sh", "-c", "exec " + argv)
-    return wall, mib
+    cpu, mib, _, _ = bench.run("sh", "-c", f"{argv} || :")  # eu-addr2line fails for addresses without lines
+    return max(cpu, 1e-3), mib
 
 
 def rates(command, path, addresses, directory):
-    """(all, warm: addresses a second; MiB). all is None for who is too slow for all."""
+    """(addresses a second, seconds for the first one, MiB); of FEW addresses for who is too slow for all."""
+    one, _ = ask(command, path, addresses[:1], directory)
     few, mib = ask(command, path, addresses[:FEW], directory)
     if few > SLOW:
-        return FEW / few, None, mib
+        return FEW / few, one, mib
     whole, mib = ask(command, path, addresses, directory)
-    return len(addresses) / whole, (len(addresses) - FEW) / max(whole - few, 1e-3), mib
+    return len(addresses) / whole, one, mib
 
 
 def print_rates(directory):
     print(f"Names, lines and inlined calls of {COUNT} random addresses:\n")
-    print("| file | symbolizer | all, addresses/s | warm, addresses/s | resident, MiB | wick's rate |")
+    print("| file | symbolizer | all, addresses/s | one, ms | resident, MiB | wick's rate |")
     print("|---|---|---|---|---|---|")
     for what, path in files().items():
         addresses = compare.random_addresses(Elf(path))
@@ -78,10 +79,10 @@ def print_rates(directory):
         for tool, command in TOOLS.items():
             if not shutil.which(command[0]):
                 continue
-            whole, warm, mib = rates(command, path, addresses, directory)
+            whole, one, mib = rates(command, path, addresses, directory)
             ours = ours or whole
-            print(f"| {what} | {tool} | {whole:,.0f} | {f'{warm:,.0f}' if warm else '-'} | {mib:.0f} | "
-                  f"{ours / whole:.1f} x |", flush=True)
+            print(f"| {what} | {tool} | {whole:,.0f} | {one * 1e3:.0f} | {mib:.0f} | {ours / whole:.1f} x |",
+                  flush=True)
 
 
 def print_recording(seconds, directory):
