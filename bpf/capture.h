@@ -19,49 +19,82 @@ struct {
 	__uint(max_entries, 2 * 1024 * 1024);
 } captures SEC(".maps");
 
-enum { CAPTURE_SCAN = 512 };	/* mappings of any kind looked at */
+enum { CAPTURE_LOOKUPS = 512 };	/* of mappings */
 
-/* Looks at the mapping at w->scan, or passes the gap there, and moves on. Executable ones are learnt
- * like one that a walk meets, so their files are known or announced. 0 at the end. Global, so that the
- * loop around it costs the verifier nothing. */
-__noinline u32 capture_next(void)
+/* The mapping of an address that a frame may turn out to have: if it is executable it is learnt as one
+ * that a walk meets, so its file is known or announced, and put into the record. Other mappings, and
+ * gaps, are remembered to be passed over. Global, so that the loops around it cost the verifier
+ * nothing. 0: no more. */
+__noinline u32 capture_mapping(u64 addr)
 {
-	u32 cpu = bpf_get_smp_processor_id(), slot;
+	u32 cpu = bpf_get_smp_processor_id(), slot, n;
 	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
 	struct walk *w = this_walk();
-	struct vm_area_struct *v;
 	struct vma_entry *e;
-	u64 addr, next;
 
-	if (!c || !w)
+	if (!c || !w || w->lookups >= CAPTURE_LOOKUPS)
 		return 0;
-	addr = w->scan;
-	v = (void *)vma_find(w->mm, addr, 0);
-	if (!v)		/* a gap, or a tree in change */
-		v = (void *)vma_find(w->mm, addr, 1);
-	next = v ? BPF_CORE_READ(v, vm_end) : 0;
-	if (next <= addr) {
-		/* A gap; or a mapping that the interrupted system call (mprotect, munmap) has made
-		 * shorter before it tells the tree: past what the tree says of it. */
-		next = vma_gap_end(w->mm, addr) + 1;	/* 0 after the last */
-	} else {
-		if (BPF_CORE_READ(v, vm_flags) & 4 && c->nr_vmas < WK_CAPTURE_VMAS) {
-			slot = vma_learn(addr);
-			if (slot < VMA_CACHE) {
-				e = &w->vmas[BOUND(slot, VMA_CACHE)];
-				c->vmas[BOUND(c->nr_vmas, WK_CAPTURE_VMAS)] =
-					(struct wk_capture_vma){ e->start, e->end, e->frame };
-				c->nr_vmas++;
-			}
-		}
+	for (n = 0; n < PASSED; n++)
+		if (addr >= w->passed[n].start && addr < w->passed[n].end)
+			return 1;
+	for (n = 0; n < WK_CAPTURE_VMAS; n++) {
+		if (n >= c->nr_vmas)
+			break;
+		if (addr >= c->vmas[n].start && addr < c->vmas[n].end)
+			return 1;
 	}
-	if (next <= addr)	/* the end, or the tree changes beneath us */
+	if (c->nr_vmas >= WK_CAPTURE_VMAS)
 		return 0;
-	w->scan = next;
+	w->lookups++;
+	slot = vma_learn(addr);
+	e = &w->vmas[BOUND(slot, VMA_CACHE)];
+	if (slot < VMA_CACHE && e->exec) {
+		c->vmas[BOUND(c->nr_vmas, WK_CAPTURE_VMAS)] =
+			(struct wk_capture_vma){ e->start, e->end, e->frame };
+		c->nr_vmas++;
+		return 1;
+	}
+	n = w->lookups;
+	if (slot < VMA_CACHE) {
+		w->passed[BOUND(n, PASSED)] = (struct wk_range){ e->start, e->end };
+	} else {
+		u64 end = vma_gap_end(w->mm, addr) + 1;
+
+		w->passed[BOUND(n, PASSED)] = (struct wk_range){ addr, end };
+	}
 	return 1;
 }
 
-/* Global like capture_next(): its loop's exits would each be followed to the end of the program. Bytes
+/* A word that may be a return address; not if it is a small number, nor beyond user space. */
+static __always_inline void capture_word(u64 word)
+{
+	if (word - WK_CAPTURE_CHUNK < USER_END)
+		capture_mapping(word - 1);
+}
+
+/* The words of one chunk of the copied stack, each of which may be a return address. */
+__noinline u32 capture_words(u32 chunk)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	u64 word, last = 0, mask = cfg.pac_mask;	/* page of the one before */
+
+	if (!c || chunk >= WK_CAPTURE_STACK / WK_CAPTURE_CHUNK || c->missing & 1U << chunk)
+		return 0;
+	for (u32 i = 0; i < WK_CAPTURE_CHUNK; i += sizeof(word)) {
+		u32 at = chunk * WK_CAPTURE_CHUNK + i;
+
+		if (at >= c->stack_bytes)
+			break;
+		word = *(u64 *)&c->stack[BOUND(at, WK_CAPTURE_STACK)] & ~mask;
+		if (word >> 12 != last)
+			capture_word(word);
+		last = word >> 12;
+	}
+	return 1;
+}
+
+/* Global like capture_mapping(): its loop's exits would each be followed to the end of the program. Bytes
  * copied, 0 for none. */
 __noinline u32 copy_stack(void)
 {
@@ -110,12 +143,36 @@ static __always_inline void copy_registers(const struct wk_regs *r, struct wk_ca
 	c->regs[2] = r->fp;
 	c->regs[3] = r->lr;
 	__builtin_memcpy(&c->regs[4], r->general, 16 * sizeof(u64));
+	c->bx_at = r->bx_at;
 	c->exact = r->exact;
 	c->leaf = r->leaf;
 	c->kept = r->kept;
+	c->chained = r->chained;
 }
 
-/* All of them; its loop has 512 exits. The number is in the record. */
+static __always_inline void copy_bytes(struct wk_capture_code *code, u32 n, u64 addr)
+{
+	code->addr = bpf_probe_read_user(code->bytes, n, (void *)addr) ? 0 : addr;
+}
+
+/* What wk_leaf_step() will want to see. */
+static __always_inline void copy_code(const struct wk_regs *r, struct wk_capture *c)
+{
+#if defined(__TARGET_ARCH_arm64)
+	copy_bytes(&c->code[0], 4, (r->lr & ~r->pac_mask) - 4);
+	c->code[1].addr = 0;
+#else
+	u64 ra = 0;
+
+	bpf_probe_read_user(&ra, sizeof(ra), (void *)r->sp);
+	copy_bytes(&c->code[0], 4, r->pc - 1);
+	copy_bytes(&c->code[1], 5, ra - 5);
+#endif
+}
+
+/* The mappings that the walk may come through: of pc, of what is in registers (a return address may be),
+ * of the words of the stack. Their number is in the record. A process may have hundreds, few of which
+ * matter to one stack. */
 __noinline u32 copy_vmas(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -125,10 +182,15 @@ __noinline u32 copy_vmas(void)
 	if (!c || !w)
 		return 0;
 	c->nr_vmas = 0;
-	w->scan = 0;
-	for (u32 i = 0; i < CAPTURE_SCAN; i++)
-		if (!capture_next())
-			break;
+	w->lookups = 0;
+	for (u32 i = 0; i < PASSED; i++)
+		w->passed[i].start = w->passed[i].end = 0;
+	capture_mapping(w->regs.pc - !w->regs.exact);
+	capture_word(w->regs.lr & ~w->regs.pac_mask);
+	for (u32 i = 0; i < WK_GENERAL; i++)
+		capture_word(w->regs.general[i]);
+	for (u32 i = 0; i < WK_CAPTURE_STACK / WK_CAPTURE_CHUNK; i++)
+		capture_words(i);
 	return 1;
 }
 
@@ -141,6 +203,7 @@ static __always_inline bool capture_state(struct walk *w)
 	if (!c)
 		return false;
 	copy_registers(&w->regs, c);
+	copy_code(&w->regs, c);
 	n = copy_stack();
 	if (!n)
 		return false;

@@ -5,31 +5,40 @@
  * text; the one thing they differ in they define before including it:
  *
  *	WK_READ_USER(dst, len, addr)	len bytes of the walked thread's memory; 0, or not 0
+ *	WK_READ_CODE(dst, len, addr)	likewise of its code
  *
  *	addr = regs->pc - !regs->exact;		// always inside the instruction being executed
  *	... the file's row for addr (rows.h) ...
- *	r = wk_step(regs, row, &side);		// 0: regs is the caller now; else why the walk ends
+ *	r = wk_find_caller(regs, found, row, &side);	// 0: regs is the caller now; else why the walk ends
  *
- * A stop leaves pc, sp, fp, lr, exact and leaf as they were, so the caller may try wk_fp_step next.
- * Steps move sp up. Exceptions: a leaf whose return address is still in a register leaves it (once:
+ * Where there is no row or it says WK_CFA_NONE, wk_find_caller goes by the code around a leaf, then by
+ * frame pointers. A stop leaves pc, sp, fp, lr, exact and leaf as they were. Steps move sp up. Exceptions: a leaf whose return address is still in a register leaves it (once:
  * registers are used up then); a signal frame and a frame pointer may lead to another stack, which
  * may be anywhere but within WK_OTHER_STACK below. Hostile stacks can use the latter to go round
  * in circles, so the walker bounds the number of steps.
  *
+ * A root is never guessed: a rule says so, or a return address of zero that a rule has found, or a chain
+ * of frame records that has an end. A frame pointer that just happens to be zero is WK_USER_NO_INFO.
+ *
  * Stops: WK_USER_ROOT      outermost frame
  *	  WK_USER_NO_INFO   no rule for this address
- *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that is only known in a leaf
+ *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that isn't known in this frame
  *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise
  *	  WK_USER_FAULT     stack not readable
  *
  * Architecture: WK_ARCH_ARM64 when set (by the includer, or here from the target), else x86-64.
  * Cost: one read of 16 bytes for a usual frame on either, two reads of 8 where the frame pointer
- * isn't saved beside the return address, one of 136 (x86-64) or 264 (arm64) at a signal.
+ * isn't saved beside the return address, one of 136 (x86-64) or 264 (arm64) at a signal. A function
+ * that lands exceptions: up to WK_LAND_READS more.
  */
 #ifndef WICK_BPF_STEP_H
 #define WICK_BPF_STEP_H
 
 #include "wick_rows.h"
+
+#ifndef __noinline
+#define __noinline __attribute__((noinline))
+#endif
 
 #if !defined(WK_ARCH_ARM64) && !defined(WK_ARCH_X86_64)
 #if defined(__TARGET_ARCH_arm64) || (!defined(__bpf__) && defined(__aarch64__))
@@ -51,7 +60,7 @@ enum {
 #define WK_SIGFRAME_OFF (128 + 176 + 8)
 #else
 enum {
-	WK_REG_FP = 6, WK_REG_SP = 7,
+	WK_REG_BX = 3, WK_REG_FP = 6, WK_REG_SP = 7,
 	WK_SIGFRAME_WORDS = 17,
 };
 /* arch/x86/include/asm/sigframe.h, struct rt_sigframe: pretcode, which the handler's ret popped,
@@ -62,7 +71,11 @@ enum {
 enum {
 	WK_GENERAL = 16,	/* a power of two: one less is a mask */
 	WK_OTHER_STACK = 64 << 10, /* bytes: so far below sp is another stack, nearer is an error */
+	WK_LAND_READS = 16,	/* of WK_LAND_WORDS words each: how far above an exception may land */
+	WK_LAND_WORDS = 16,
+	WK_LEAF_BYTES = 4096,	/* functions without a frame are small */
 };
+#define WK_BX_UNKNOWN 1		/* no address of a word */
 
 struct wk_regs {
 	__u64 pc, sp, fp;
@@ -72,7 +85,8 @@ struct wk_regs {
 	__u32 leaf;		/* general[] and lr are this frame's: sampled, or cut by a signal */
 	__u32 kept;		/* general[] is this frame's too, if it relies on a register: what it
 				 * called and what is the leaf saves nothing on the stack */
-	__u32 pad;
+	__u32 chained;		/* fp was found in the frame record that pc was found in */
+	__u64 bx_at;		/* x86-64: where this frame's rbx is saved; 0: it is in general[] */
 	__u64 general[WK_GENERAL]; /* x86-64: by DWARF number, but sp and fp; arm64: unused */
 	__u64 scratch[WK_SIGFRAME_WORDS];
 };
@@ -84,6 +98,8 @@ struct wk_rule {
 	__u32 fp_saved, ra_saved;
 	__u32 from_sp;		/* the CFA is sp + something */
 	__u32 exact;
+	__u32 bx;		/* enum wk_bx */
+	__u32 lands;		/* WK_CFA_LANDS */
 };
 
 /* The value of a register by DWARF number; not 0 when it is unknown in this frame. */
@@ -97,7 +113,9 @@ static __always_inline int wk_reg(const struct wk_regs *r, __u8 n, __u64 *ret)
 	else if (n == WK_REG_LR && r->leaf)
 		*ret = r->lr;
 #else
-	else if (n < WK_GENERAL && (r->leaf || r->kept))
+	else if (n == WK_REG_BX && r->bx_at)
+		return r->bx_at == WK_BX_UNKNOWN || WK_READ_USER(ret, sizeof(*ret), r->bx_at);
+	else if (n < WK_GENERAL && (r->leaf || r->kept || n == WK_REG_BX))
 		*ret = r->general[n & (WK_GENERAL - 1)];
 #endif
 	else
@@ -118,6 +136,35 @@ static __always_inline int wk_is_cfa(const struct wk_regs *r, const struct wk_ru
 		return r->leaf && !rule->ra_saved;
 	return !rule->from_sp && rule->cfa >= WK_OTHER_STACK && r->sp - rule->cfa >= WK_OTHER_STACK;
 }
+
+#ifndef WK_ARCH_ARM64
+/* The caller's rbx is an address until somebody needs it: most frames save it, few rules use it. */
+static __always_inline void wk_move_bx(struct wk_regs *r, const struct wk_rule *rule)
+{
+	if (rule->bx > WK_BX_FAR)
+		r->bx_at = WK_BX_UNKNOWN;
+	else if (rule->bx != WK_BX_SAME)
+		r->bx_at = rule->cfa - 8 * (rule->bx + 1ULL);
+}
+
+/* An exception lands (_Unwind_RaiseException and its like): before the function returns straight into
+ * the frame of the handler it overwrites all that it has saved by what that frame needs. The return
+ * address comes last; it is then the handler's, too, copied from where the handler's callee has it:
+ * further up, and there the frame lies. sp of the frame that is returned to, or 0: not (yet) landed. */
+static __noinline __u64 wk_landed(struct wk_regs *r, __u64 cfa, __u64 ra)
+{
+	for (__u32 i = 0; i < WK_LAND_READS; i++) {
+		__u64 at = cfa + i * WK_LAND_WORDS * sizeof(ra);
+
+		if (WK_READ_USER(r->scratch, WK_LAND_WORDS * sizeof(ra), at))
+			return 0;
+		for (__u32 j = 0; j < WK_LAND_WORDS; j++)
+			if (r->scratch[j] == ra)
+				return at + (j + 1) * sizeof(ra);
+	}
+	return 0;
+}
+#endif
 
 /* Moves to the caller that a rule describes. */
 static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct wk_rule *rule)
@@ -140,12 +187,21 @@ static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct w
 #endif
 	if (!pair[1])	/* clone, makecontext and bare entry code leave 0 above the first frame */
 		return WK_USER_ROOT;
-	r->pc = pair[1];
 	r->kept = r->leaf && rule->cfa == r->sp + 8;
 	r->sp = rule->cfa;
+#ifndef WK_ARCH_ARM64
+	wk_move_bx(r, rule);
+	if (rule->lands) {
+		__u64 landed = wk_landed(r, rule->cfa, pair[1]);
+
+		if (landed)
+			r->sp = landed;
+	}
+#endif
+	r->pc = pair[1];
 	r->fp = pair[0];
 	r->exact = rule->exact;
-	r->leaf = 0;
+	r->leaf = r->chained = 0;
 	return 0;
 }
 
@@ -180,13 +236,15 @@ static __always_inline enum wk_outcome wk_signal_step(struct wk_regs *r)
 #endif
 	r->exact = 1;
 	r->leaf = 1;
-	r->kept = 0;
+	r->kept = r->chained = 0;
+	r->bx_at = 0;
 	return 0;
 }
 
-static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, const struct wk_side *side)
+static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, struct wk_row row,
+						    const struct wk_side *side)
 {
-	struct wk_rule rule = { .fp = r->fp, .exact = side->exact };
+	struct wk_rule rule = { .fp = r->fp, .exact = side->exact, .bx = WK_ROW_BX(row) };
 	__u64 base, index = 0;
 
 	if (wk_reg(r, side->cfa_reg, &base))
@@ -221,27 +279,61 @@ static __always_inline enum wk_outcome wk_side_step(struct wk_regs *r, const str
 	return wk_move(r, &rule);
 }
 
+/* By the frame record {saved frame pointer, return address} that fp points to: code without tables
+ * that keeps frame pointers (JIT), or whose tables say so. fp 0 marks the outermost frame (x86-64
+ * psABI 3.4.1, AAPCS64 6.4.6), but only of code that is known to keep frame pointers: others use
+ * the register as they like. The saved frame pointer isn't judged here: the caller may have tables
+ * and use it likewise. Whoever needs it next finds out: it must be aligned, and not below sp unless
+ * on another stack. */
+static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r, __u32 certain)
+{
+	struct wk_rule rule = {
+		.cfa = r->fp + 16, .fp = r->fp, .ra = r->fp + 8, .fp_saved = 1, .ra_saved = 1,
+		.bx = WK_BX_LOST,
+	};
+	enum wk_outcome stop;
+
+	if (!r->fp)
+		return certain || r->chained ? WK_USER_ROOT : WK_USER_NO_INFO;
+	if (rule.cfa < r->fp || (r->fp < r->sp && rule.cfa >= r->sp))
+		return WK_USER_BAD_FRAME;
+	stop = wk_move(r, &rule);
+	if (!stop)
+		r->chained = 1;
+	else if (stop == WK_USER_ROOT && !certain && !r->chained)
+		stop = WK_USER_NO_INFO;
+	return stop;
+}
+
 /* side is read only when row.cfa is WK_CFA_SIDE. */
 static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row row,
 					       const struct wk_side *side)
 {
-	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp, .from_sp = row.cfa != WK_CFA_FP };
+	struct wk_rule rule = { .cfa = r->sp, .fp = r->fp, .from_sp = row.cfa != WK_CFA_FP,
+				.bx = WK_ROW_BX(row), .lands = row.cfa == WK_CFA_LANDS };
 	__u64 fp_at;
 
-	if (row.cfa == WK_CFA_NONE || (row.cfa == WK_CFA_LEAF && !r->leaf))
+	if (row.cfa == WK_CFA_LEAF && !r->leaf)
+		row.cfa = row.cfa_off == WK_CALLER_CHAIN ? WK_CFA_CHAIN :
+			  row.cfa_off == WK_CALLER_ROOT	 ? WK_CFA_ROOT : WK_CFA_NONE;
+	if (row.cfa == WK_CFA_NONE)
 		return WK_USER_NO_INFO;
 	if (row.cfa == WK_CFA_ROOT)
 		return WK_USER_ROOT;
+	if (row.cfa == WK_CFA_CHAIN)
+		return wk_fp_step(r, 1);
 	if (row.cfa == WK_CFA_SIGNAL)
 		return wk_signal_step(r);
 	if (row.cfa == WK_CFA_SIDE)
-		return wk_side_step(r, side);
+		return wk_side_step(r, row, side);
 	if (row.cfa == WK_CFA_SP)
 		rule.cfa += 8 * (__s64)row.cfa_off;
 	else if (row.cfa == WK_CFA_LEAF)
 		rule.cfa += 8;
 	else if (row.cfa == WK_CFA_FP)
 		rule.cfa = r->fp + 8 * (__s64)row.cfa_off;
+	else if (row.cfa == WK_CFA_LANDS)
+		rule.cfa = r->leaf ? r->fp + 16 : r->sp + 8 * (__s64)row.cfa_off;
 	else if (row.cfa == WK_CFA_PLT)
 		rule.cfa += (r->pc & 15) >= (__u64)row.cfa_off ? 16 : 8;
 	else
@@ -270,22 +362,70 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 	return wk_move(r, &rule);
 }
 
-/* By the frame record {saved frame pointer, return address} that fp points to: code without tables
- * that keeps frame pointers (JIT, Go). fp 0 marks the outermost frame (x86-64 psABI 3.4.1, AAPCS64
- * 6.4.6). The saved frame pointer isn't judged here: the caller may have tables and use the
- * register for other things. Whoever needs it next finds out: it must be aligned, and not below sp
- * unless on another stack. */
-static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r)
-{
-	struct wk_rule rule = {
-		.cfa = r->fp + 16, .fp = r->fp, .ra = r->fp + 8, .fp_saved = 1, .ra_saved = 1,
-	};
+/* ---- code without rows ---------------------------------------------------------------------- */
 
-	if (!r->fp)
-		return WK_USER_ROOT;
-	if (rule.cfa < r->fp || (r->fp < r->sp && rule.cfa >= r->sp))
-		return WK_USER_BAD_FRAME;
-	return wk_move(r, &rule);
+/* Whether a direct call to just where we are stands before a return address: a stale one in a local
+ * variable wouldn't have it. */
+static __always_inline int wk_called_from(__u64 ra, __u64 pc)
+{
+#ifdef WK_ARCH_ARM64
+	__u32 insn;
+
+	if (WK_READ_CODE(&insn, sizeof(insn), ra - 4) || insn >> 26 != 0x25)
+		return 0;	/* bl: Arm ARM C6.2 */
+	return pc - (ra - 4 + ((__s64)((__u64)insn << 38) >> 36)) < WK_LEAF_BYTES;
+#else
+	__u8 code[5];
+	__s32 distance;
+
+	if (WK_READ_CODE(code, sizeof(code), ra - sizeof(code)) || code[0] != 0xe8)
+		return 0;	/* call rel32: Intel SDM volume 2 */
+	__builtin_memcpy(&distance, code + 1, sizeof(distance));
+	return pc - (ra + (__s64)distance) < WK_LEAF_BYTES;
+#endif
+}
+
+/* A leaf without rows may have no frame of its own (hand-written code; any prologue's first
+ * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
+ * Its return address is still in lr or at the top of the stack. Not 0 if it went there. */
+static __always_inline int wk_leaf_step(struct wk_regs *r)
+{
+#ifdef WK_ARCH_ARM64
+	__u64 ra = r->lr & ~r->pac_mask;
+
+	if (!wk_called_from(ra, r->pc))
+		return 0;
+#else
+	__u64 ra, at = r->sp;
+	__u32 code = 0;
+	/* between push %rbp and mov %rsp, %rbp it is above what was pushed, without any doubt */
+	int pushed = !WK_READ_CODE(&code, sizeof(code), r->pc - 1) && code == 0xe5894855;
+
+	if (pushed)
+		at += sizeof(ra);
+	if (WK_READ_USER(&ra, sizeof(ra), at) || (!pushed && !wk_called_from(ra, r->pc)))
+		return 0;
+	r->sp = at + sizeof(ra);
+	r->bx_at = WK_BX_UNKNOWN;
+#endif
+	r->pc = ra;
+	r->exact = r->leaf = r->kept = r->chained = 0;
+	return 1;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+/* found: there is a row. */
+static __always_inline enum wk_outcome wk_find_caller(struct wk_regs *r, int found,
+						      struct wk_row row, const struct wk_side *side)
+{
+	enum wk_outcome stop = found ? wk_step(r, row, side) : WK_USER_NO_INFO;
+
+	if (stop != WK_USER_NO_INFO)
+		return stop;
+	if (r->leaf && wk_leaf_step(r))
+		return 0;
+	return wk_fp_step(r, 0);
 }
 
 #endif

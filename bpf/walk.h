@@ -10,9 +10,12 @@
 
 enum {
 	VMA_CACHE = 8,	/* mappings remembered within one walk */
+	PASSED = 16,	/* ranges without code remembered while a stack is copied */
 	WALK_STEP = 128,/* frames per program: 28 programs x 128 = 3,584 steps and room to store */
 	WALK_CALLS = 28,/* tail calls; the kernel allows 32 (5.10) or 33 in a row */
 };
+
+#define USER_END ((1ULL << 56) - 1)	/* no user address is beyond: five-level page tables */
 
 /* Ground truth only: what this walk starts from. */
 enum walk_copy {
@@ -40,7 +43,8 @@ struct walk {
 	u32 in_exec;
 	u32 no_capture;	/* it was tried; on with frame pointers */
 	u32 copy;	/* enum walk_copy */
-	u64 scan;	/* address that capture_next() has come to */
+	u32 lookups;	/* of mappings, for a copied stack */
+	struct wk_range passed[PASSED]; /* and what needn't be looked up again */
 	struct vma_entry vmas[VMA_CACHE];
 	struct wk_file_event event;
 	u64 kernel[WK_KERNEL_FRAMES + 1];
@@ -212,10 +216,11 @@ __noinline u64 vma_holding(u64 mm, u64 addr)
 		struct vm_area_struct *v = (void *)vma_find(mm, addr, alt);
 
 		if (v && addr >= BPF_CORE_READ(v, vm_start) && addr < BPF_CORE_READ(v, vm_end) &&
-		    (u64)BPF_CORE_READ(v, vm_mm) == mm)
+		    (u64)BPF_CORE_READ(v, vm_mm) == mm) {
+			if (alt)
+				count(WK_NOTE_TREE_MISS);
 			return (u64)v;
-		if (!alt)
-			count(WK_NOTE_TREE_MISS);
+		}
 	}
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "wick_file.h"
 
 #define WK_READ_USER(dst, len, addr) bpf_probe_read_user(dst, len, (void *)(addr))
+#define WK_READ_CODE		     WK_READ_USER
 #include "step.h"
 
 #include "maps.h"
@@ -194,7 +195,8 @@ static __always_inline u32 start_user(void *ctx, struct walk *w, struct task_str
 	if (!w->mm || BPF_CORE_READ(t, flags) & (PF_KTHREAD | PF_IO_WORKER))
 		return WK_USER_NONE;
 	w->regs.leaf = w->regs.exact = 1;
-	w->regs.kept = 0;
+	w->regs.kept = w->regs.chained = 0;
+	w->regs.bx_at = 0;
 	w->regs.pac_mask = cfg.pac_mask;
 	if (!MODE_IS_USER(mode))
 		return saved_registers(w, t);
@@ -239,57 +241,6 @@ int wick_tick(void *ctx)
 	return 0;
 }
 
-enum { LEAF_BYTES = 4096 };	/* functions without a frame are small */
-
-/* Whether a direct call to just where we are stands before a return address: a stale one in a local
- * variable wouldn't have it. */
-static __always_inline bool called_from(u64 ra, u64 pc)
-{
-#if defined(__TARGET_ARCH_arm64)
-	u32 insn;
-
-	if (bpf_probe_read_user(&insn, sizeof(insn), (void *)(ra - 4)) || insn >> 26 != 0x25)
-		return false;	/* bl: Arm ARM C6.2 */
-	return pc - (ra - 4 + ((s64)((u64)insn << 38) >> 36)) < LEAF_BYTES;
-#else
-	u8 code[5];
-	s32 distance;
-
-	if (bpf_probe_read_user(code, sizeof(code), (void *)(ra - sizeof(code))) || code[0] != 0xe8)
-		return false;	/* call rel32: Intel SDM volume 2 */
-	__builtin_memcpy(&distance, code + 1, sizeof(distance));
-	return pc - (ra + (s64)distance) < LEAF_BYTES;
-#endif
-}
-
-/* A sampled function without rows may have no frame of its own (Go's leaves; any prologue's first
- * instruction): then the frame pointer is its caller's, and by it alone the caller would be missing.
- * Its return address is still in lr or at the top of the stack. */
-static __always_inline bool leaf_return(struct wk_regs *r)
-{
-#if defined(__TARGET_ARCH_arm64)
-	u64 ra = r->lr & ~r->pac_mask;
-
-	if (!called_from(ra, r->pc))
-		return false;
-#else
-	u64 ra, at = r->sp;
-	u32 code;
-	/* between push %rbp and mov %rsp, %rbp it is above what was pushed, without any doubt */
-	bool pushed = !bpf_probe_read_user(&code, sizeof(code), (void *)(r->pc - 1)) &&
-		      code == 0xe5894855;
-
-	if (pushed)
-		at += sizeof(ra);
-	if (bpf_probe_read_user(&ra, sizeof(ra), (void *)at) || (!pushed && !called_from(ra, r->pc)))
-		return false;
-	r->sp = at + sizeof(ra);
-#endif
-	r->pc = ra;
-	r->exact = r->leaf = 0;
-	return true;
-}
-
 /* Not an outcome: the rows of the file at hand are being compiled. */
 enum { WALK_CAPTURE = WK_OUTCOME_MAX };
 
@@ -321,13 +272,9 @@ __noinline u32 walk_frame(void)
 	push_frame(w, v->frame + (addr - v->start) + (row.cfa == WK_CFA_SIGNAL && !w->regs.leaf));
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
-	if (!r)
-		r = wk_step(&w->regs, row, &w->side);
-	if (r != WK_USER_NO_INFO)
+	if (r && r != WK_USER_NO_INFO)
 		return r;
-	if (w->regs.leaf && leaf_return(&w->regs))
-		return 0;
-	return wk_fp_step(&w->regs);
+	return wk_find_caller(&w->regs, !r, row, &w->side);
 }
 
 static __always_inline u32 known_file(struct file *file)

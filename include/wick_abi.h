@@ -238,7 +238,8 @@ struct wk_cgroup_event {
  * a record; its sample is stored as well.
  */
 enum {
-	WK_CAPTURE_VMAS = 64,		/* executable mappings; a process that has more is cut there */
+	WK_CAPTURE_VMAS = 128,		/* executable mappings that the stack's words point into */
+	WK_CAPTURE_CODE = 2,
 	WK_CAPTURE_FRAMES = WK_LEAF_FRAMES,	/* walked before the capture; deeper ones aren't captured */
 	WK_RED_ZONE = 128,		/* bytes below sp that code may use (x86-64 psABI 3.2.2) */
 	WK_CAPTURE_CHUNK = 4096,	/* read at a time, aligned */
@@ -250,15 +251,23 @@ struct wk_capture_vma {
 	__u64 frame;			/* frame word of start, as in struct wk_sample's stacks */
 };
 
+/* Code that a leaf without rows is judged by (step.h): from pc - 1, and before what may be its return
+ * address. */
+struct wk_capture_code {
+	__u64 addr;			/* 0: could not be read */
+	__u8 bytes[8];
+};
+
 struct wk_capture {
 	struct wk_sample sample;	/* without stacks and outcome */
 	__u64 regs[20];			/* pc, sp, fp, lr, then 16 general registers by DWARF number */
-	__u32 exact, leaf, kept;	/* as in struct wk_regs */
-	__u32 pad;
+	__u64 bx_at;			/* from here on as in struct wk_regs */
+	__u32 exact, leaf, kept, chained;
 	__u32 nr_kernel, nr_user, nr_vmas, stack_bytes;
 	__u64 kernel[WK_KERNEL_FRAMES + 1];
 	__u64 user[WK_CAPTURE_FRAMES];
 	struct wk_capture_vma vmas[WK_CAPTURE_VMAS];
+	struct wk_capture_code code[WK_CAPTURE_CODE];
 	__u64 stack_start;
 	__u32 missing;			/* bit n: chunk n of the stack could not be read */
 	__u32 walked;			/* wk_config.ground_truth: user[] is the walk of all this */
@@ -320,7 +329,7 @@ WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
-WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 32, "no hidden padding");
+WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 8 + 32, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_capture, stack) % 8 == 0, "the copied stack is aligned");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_config) == 96, "no hidden padding");

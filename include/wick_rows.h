@@ -43,8 +43,20 @@ enum wk_cfa {
 	WK_CFA_SIGNAL,	/* signal trampoline: the interrupted registers lie in the frame at sp */
 	WK_CFA_SIDE,	/* sides[WK_ROW_SIDE(row)] */
 	WK_CFA_BAD,	/* CFI says something that no rule here can: stop, don't guess */
-	WK_CFA_LEAF,	/* in a leaf sp + 8, the frame pointer unchanged; else as WK_CFA_NONE. Go, whose
-			 * tables don't follow the frame pointers that its functions keep */
+	WK_CFA_LEAF,	/* in a leaf sp + 8, the frame pointer unchanged; else as cfa_off says, enum
+			 * wk_caller. Go's functions without a frame that move to another stack, and
+			 * old Go, whose tables don't follow the frame pointers that functions keep */
+	WK_CFA_CHAIN,	/* the frame record at the frame pointer, certainly: zero is the outermost frame.
+			 * Go's functions that move sp to another stack and keep the frame pointer */
+	WK_CFA_LANDS,	/* in a leaf frame pointer + 16, in a caller sp + 8 * cfa_off; the frame pointer at
+			 * CFA - 16. x86-64: a function that ends by __builtin_eh_return: what it has saved
+			 * may be the registers of the frame that it will return to (step.h) */
+};
+
+enum wk_caller {
+	WK_CALLER_NONE,		/* WK_CFA_NONE */
+	WK_CALLER_CHAIN,	/* WK_CFA_CHAIN */
+	WK_CALLER_ROOT,		/* WK_CFA_ROOT: what it calls is a new thread */
 };
 
 enum wk_fp {		/* the caller's frame pointer */
@@ -63,20 +75,30 @@ enum wk_ra {		/* the return address */
 	WK_RA_SAVED,	/* *(cfa + 8 * fp_off), not with WK_FP_SAVED: arm64 saved x30 alone */
 };
 
+/* x86-64: the caller's rbx, which a few rules need in the middle of a stack (glibc's lazy binding has
+ * CFA = rbx + 16). 1 to WK_BX_FAR: *(cfa - 8 * (n + 1)). */
+enum wk_bx {
+	WK_BX_SAME,
+	WK_BX_FAR = 13,
+	WK_BX_LOST,
+};
+
 struct wk_row {
 	__u16 pc;	/* start, low 16 bits of the file offset: the distance from a block's start
 			 * tells the rows of that block from the first of the next */
 	__u8 cfa;	/* enum wk_cfa */
-	__u8 fp_ra;	/* enum wk_fp | enum wk_ra << 4 */
+	__u8 fp_ra;	/* enum wk_fp | (arm64: enum wk_ra, x86-64: enum wk_bx) << 4 */
 	__s16 cfa_off;
 	__s16 fp_off;
 };
 #define WK_ROW_FP(r)	((r).fp_ra & 15)
 #define WK_ROW_RA(r)	((r).fp_ra >> 4)
+#define WK_ROW_BX(r)	((r).fp_ra >> 4)
 #define WK_ROW_SIDE(r)	((__u16)(r).cfa_off | (__u32)(__u16)(r).fp_off << 16)
 
-/* A full rule. Registers are DWARF numbers (psABI: x86-64 7 = rsp, 6 = rbp, 16 = return address;
- * arm64 31 = sp, 29 = fp, 30 = lr). Others than sp and fp are known only in a leaf. */
+/* A full rule. Registers are DWARF numbers (psABI: x86-64 7 = rsp, 6 = rbp, 3 = rbx, 16 = return
+ * address; arm64 31 = sp, 29 = fp, 30 = lr). Others than sp, fp and rbx are known only in a leaf. Where
+ * rbx is saved the row's fp_ra says. */
 enum wk_side_cfa {
 	WK_SIDE_REG,	/* reg + cfa_off */
 	WK_SIDE_DEREF,	/* *(reg + cfa_off) + cfa_add */

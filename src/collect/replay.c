@@ -1,5 +1,5 @@
-/* replay.c - see replay.h. step.h and rows.h read memory through two macros: the copied stack of the
- * capture at hand, and the words of a table. */
+/* replay.c - see replay.h. step.h and rows.h read memory through three macros: the copied stack and
+ * code of the capture at hand, and the words of a table. */
 #include "collect/replay.h"
 
 struct memory {			/* the capture at hand; per thread, as step.h takes no context */
@@ -7,6 +7,7 @@ struct memory {			/* the capture at hand; per thread, as step.h takes no context
 	const uint8_t *bytes;
 	size_t size;
 	uint32_t missing;	/* chunks, as in struct wk_capture */
+	const struct wk_capture_code *code;
 };
 static __thread struct memory stack;
 
@@ -23,6 +24,17 @@ static int read_stack(void *dst, size_t n, uint64_t addr)
 	return 0;
 }
 
+/* Only what BPF thought of: the leaf's. */
+static int read_code(void *dst, size_t n, uint64_t addr)
+{
+	for (size_t i = 0; i < WK_CAPTURE_CODE; i++)
+		if (stack.code[i].addr == addr && addr && n <= sizeof(stack.code[i].bytes)) {
+			memcpy(dst, stack.code[i].bytes, n);
+			return 0;
+		}
+	return -1;
+}
+
 static int read_word(const struct replay_rows *rows, __u64 n, __u64 *ret)
 {
 	if (n >= rows->n)
@@ -32,6 +44,7 @@ static int read_word(const struct replay_rows *rows, __u64 n, __u64 *ret)
 }
 
 #define WK_READ_USER(dst, len, addr)	read_stack(dst, len, addr)
+#define WK_READ_CODE(dst, len, addr)	read_code(dst, len, addr)
 #define WK_ROW_WORD(words, n, dst)	read_word(words, n, dst)
 #include "rows.h"
 #include "step.h"
@@ -44,21 +57,19 @@ static const struct wk_capture_vma *find_vma(const struct wk_capture *c, uint64_
 	return NULL;
 }
 
-/* By the file's rows; WK_USER_NO_INFO: they have no answer, try frame pointers. A signal trampoline's
- * *frame is put right: nobody called it, so its address isn't a return address. */
-static uint32_t step_by_rows(struct wk_regs *regs, const struct replay_rows *rows, uint64_t *frame)
+/* A signal trampoline's *frame is put right: nobody called it, so its address isn't a return address. */
+static uint32_t step(struct wk_regs *regs, const struct replay_rows *rows, uint64_t *frame)
 {
 	uint64_t offset = WK_FRAME_FILE_OFF(*frame);
 	struct wk_side side = { 0 };
-	struct wk_row row;
+	struct wk_row row = { 0 };
+	bool found = rows->state == WK_ROWS_HERE && rows->words &&
+		     !wk_rows_find(&rows->table, rows, offset, &row);
 
-	if (rows->state != WK_ROWS_HERE || !rows->words ||
-	    wk_rows_find(&rows->table, rows, offset, &row))
-		return WK_USER_NO_INFO;
-	if (row.cfa == WK_CFA_SIDE && wk_rows_side(&rows->table, rows, row, &side))
+	if (found && row.cfa == WK_CFA_SIDE && wk_rows_side(&rows->table, rows, row, &side))
 		return WK_USER_INTERNAL;
 	*frame += row.cfa == WK_CFA_SIGNAL && !regs->leaf;
-	return wk_step(regs, row, &side);
+	return wk_find_caller(regs, found, row, &side);
 }
 
 static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
@@ -71,11 +82,13 @@ static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
 		.exact = c->exact,
 		.leaf = c->leaf,
 		.kept = c->kept,
+		.chained = c->chained,
+		.bx_at = c->bx_at,
 	};
 	memcpy(ret->general, &c->regs[4],
 	       MIN(sizeof(ret->general), sizeof(c->regs) - 4 * sizeof(c->regs[0])));
 	stack = (struct memory){ .start = c->stack_start, .bytes = c->stack, .size = c->stack_bytes,
-				 .missing = c->missing };
+				 .missing = c->missing, .code = c->code };
 }
 
 int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool final,
@@ -103,10 +116,8 @@ int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool fi
 			ret->missing = WK_FRAME_FILE_ID(frame);
 			return -EAGAIN;
 		}
-		outcome = step_by_rows(&regs, &rows, &frame);
+		outcome = step(&regs, &rows, &frame);
 		ret->frames[ret->n++] = frame;
-		if (outcome == WK_USER_NO_INFO)
-			outcome = wk_fp_step(&regs);
 	}
 	ret->outcome = outcome ? outcome : WK_USER_DEPTH;
 	return 0;

@@ -28,7 +28,7 @@ enum {
 struct cfi_machine cfi_machine(uint16_t machine)
 {
 	if (machine == EM_X86_64)
-		return (struct cfi_machine){ .fp = 6, .sp = 7, .ra = 16 };
+		return (struct cfi_machine){ .fp = 6, .sp = 7, .ra = 16, .bx = 3 };
 	if (machine == EM_AARCH64)
 		return (struct cfi_machine){ .fp = 29, .sp = 31, .ra = 30 };
 	return (struct cfi_machine){ 0 };
@@ -429,6 +429,8 @@ static struct cfi_loc *loc_of(struct program *p, struct cfi_rule *rule, uint64_t
 		return &rule->fp;
 	if (reg == p->regs.sp)
 		return &rule->sp;
+	if (reg == p->regs.bx && p->regs.bx)
+		return &rule->bx;
 	return NULL;
 }
 
@@ -438,14 +440,19 @@ static void set(struct program *p, uint64_t reg, const struct cfi_loc *to)
 
 	if (l)
 		*l = *to;
+	if (!reg)
+		p->rule.ax = to->offset;
+	if (!l && reg < 6 && p->regs.bx)
+		p->rule.scratch = (uint8_t)((p->rule.scratch & ~(1u << reg)) |
+					    (unsigned int)(to->where == CFI_AT_CFA) << reg);
 }
 
 static void restore(struct program *p, uint64_t reg)
 {
+	static const struct cfi_loc unspecified;
 	struct cfi_loc *l = loc_of(p, &p->initial, reg);
 
-	if (l)
-		set(p, reg, l);
+	set(p, reg, l ? l : &unspecified);
 }
 
 /* A factored offset. */

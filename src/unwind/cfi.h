@@ -57,7 +57,9 @@ struct cfi_loc {
  * the expression's value, CFI_UNSPECIFIED that nothing set it; the others don't occur. Pointers
  * live as long as the section. */
 struct cfi_rule {
-	struct cfi_loc cfa, fp, ra, sp;
+	struct cfi_loc cfa, fp, ra, sp, bx;	/* bx: x86-64 only */
+	uint8_t scratch;	/* x86-64: bit n: scratch register n, 0 to 5, is saved at the CFA */
+	int64_t ax;		/* of rax: CFA + this */
 };
 
 /* A CIE, as far as its FDEs need it. Private to cfi.c except for what struct cfi_fde shows. */
@@ -99,7 +101,7 @@ struct cfi_fde {
 
 /* Registers by DWARF number (psABI), 0 for machines that wick doesn't know. */
 struct cfi_machine {
-	uint8_t fp, sp, ra;
+	uint8_t fp, sp, ra, bx;
 };
 struct cfi_machine cfi_machine(uint16_t machine);
 

@@ -323,6 +323,18 @@ static bool in_row(int64_t offset, __s16 *ret)
 	return offset % 8 == 0 && *ret == offset / 8;
 }
 
+static uint8_t row_bx(const struct cfi_rule *rule)
+{
+	const struct cfi_loc *bx = &rule->bx;
+
+	if (bx->where == CFI_UNSPECIFIED || bx->where == CFI_SAME)
+		return WK_BX_SAME;
+	if (bx->where == CFI_AT_CFA && bx->offset % 8 == 0 && bx->offset <= -16 &&
+	    bx->offset >= -8 * (WK_BX_FAR + 1))
+		return (uint8_t)(bx->offset / -8 - 1);
+	return WK_BX_LOST;
+}
+
 static bool row_cfa(uint16_t machine, const struct cfi_loc *cfa, struct wk_row *row)
 {
 	struct cfi_machine regs = cfi_machine(machine);
@@ -342,7 +354,7 @@ static bool row_rule(uint16_t machine, const struct cfi_rule *rule, struct wk_ro
 {
 	const struct cfi_loc *fp = &rule->fp, *ra = &rule->ra;
 	enum wk_fp f = WK_FP_SAME;
-	enum wk_ra a;
+	uint8_t a;
 
 	if (!row_cfa(machine, &rule->cfa, row))
 		return false;
@@ -358,7 +370,7 @@ static bool row_rule(uint16_t machine, const struct cfi_rule *rule, struct wk_ro
 	}
 
 	if (machine == EM_X86_64) {
-		a = WK_RA_CFA;
+		a = row_bx(rule);
 		if (ra->where != CFI_AT_CFA || ra->offset != -8)
 			return false;
 	} else if (ra->where == CFI_UNSPECIFIED || ra->where == CFI_SAME) {
@@ -425,6 +437,8 @@ static enum rule_reason compile(uint16_t machine, bool signal, const struct cfi_
 		return r;
 	fp = side_fp(machine, &rule->fp, s);
 	*row = (struct wk_row){ .cfa = WK_CFA_SIDE };
+	if (machine == EM_X86_64)
+		row->fp_ra = (__u8)(row_bx(rule) << 4);
 	return fp;
 }
 

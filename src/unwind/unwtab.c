@@ -49,6 +49,7 @@ struct compiler {
 	uint64_t first;		/* address of its first row */
 	bool signal;
 	bool leaves;		/* from .debug_frame of a Go program */
+	int16_t frame_words;	/* what sp is below the CFA in a function that lands exceptions; 0: isn't one */
 	int err;
 	struct unwtab_stats stats;
 };
@@ -130,6 +131,42 @@ static struct wk_row leaf_row(const struct wk_row *row)
 	return (struct wk_row){ .cfa = frameless ? WK_CFA_LEAF : WK_CFA_NONE };
 }
 
+/* What sub $N, %rsp (Intel SDM volume 2) takes, if one ends before code[SUB_MAX]; 0: none. */
+enum { SUB_MAX = 7 };
+static int64_t sub_before(const uint8_t code[static SUB_MAX])
+{
+	int32_t n;
+
+	if (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xec) {
+		memcpy(&n, code + 3, sizeof(n));
+		return n;
+	}
+	return code[3] == 0x48 && code[4] == 0x83 && code[5] == 0xec ? (int8_t)code[6] : 0;
+}
+
+/* Functions that end by __builtin_eh_return save rax and rdx last, and no other scratch registers, to
+ * hand them to the landing pad. CFI says so once the stack pointer has been moved as well: the frame has
+ * a fixed size, though CFI calls it no more than rbp + 16. */
+static void lands(struct compiler *c, uint64_t vaddr, const struct cfi_rule *rule, struct wk_row *row)
+{
+	uint64_t offset = vaddr + c->to_offset;
+	uint8_t code[SUB_MAX];
+	int64_t size;
+
+	if (rule->scratch != (1 << 0 | 1 << 1) || row->cfa != WK_CFA_FP || row->cfa_off != 2 ||
+	    WK_ROW_FP(*row) != WK_FP_SAVED || row->fp_off != -2 || c->machine != EM_X86_64)
+		return;
+	if (!c->frame_words && offset >= SUB_MAX &&
+	    !elf_read(c->elf, offset - SUB_MAX, code, SUB_MAX)) {
+		size = sub_before(code);
+		size = size > 0 ? size - rule->ax : 0;
+		c->frame_words = size % 8 == 0 && size / 8 <= INT16_MAX ? (int16_t)(size / 8) : 0;
+	}
+	if (c->frame_words)
+		*row = (struct wk_row){ .cfa = WK_CFA_LANDS, .cfa_off = c->frame_words,
+					.fp_off = -2, .fp_ra = WK_FP_SAVED | WK_BX_LOST << 4 };
+}
+
 static void each_rule(void *arg, uint64_t vaddr, const struct cfi_rule *rule)
 {
 	struct compiler *c = arg;
@@ -140,6 +177,7 @@ static void each_rule(void *arg, uint64_t vaddr, const struct cfi_rule *rule)
 	c->stats.reasons[rule_compile(c->p.machine, c->signal, rule, &row, &side)]++;
 	if (c->leaves)
 		row = leaf_row(&row);
+	lands(c, vaddr, rule, &row);
 	if (row.cfa == WK_CFA_SIDE) {
 		int r = map_put(&c->sides, &side, &n, NULL);
 
@@ -163,6 +201,7 @@ static void compile_fde(struct compiler *c, struct cfi *cfi, size_t offset, uint
 	if (cfi_fde_at(cfi, offset, &fde))	/* never: it could be read before */
 		return;
 	c->signal = fde.signal;
+	c->frame_words = 0;
 	c->first = fde.start;
 	c->to_offset = place_start - fde.start;
 	/* glibc's FDE starts one byte before the code on purpose; others may not know. */

@@ -22,6 +22,18 @@ static inline int fake_read(void *dst, size_t n, uint64_t addr)
 }
 #define WK_READ_USER(dst, len, addr) fake_read(dst, len, addr)
 
+#define CODE UINT64_C(0x401000)
+static uint8_t text[4096];
+
+static inline int fake_read_code(void *dst, size_t n, uint64_t addr)
+{
+	if (addr < CODE || addr - CODE > sizeof(text) - n)
+		return -EFAULT;
+	memcpy(dst, text + (addr - CODE), n);
+	return 0;
+}
+#define WK_READ_CODE(dst, len, addr) fake_read_code(dst, len, addr)
+
 /* Address of a word of the stack. */
 static inline uint64_t at(size_t word)
 {
@@ -38,6 +50,7 @@ static inline void fake_reset(void)
 {
 	for (size_t i = 0; i < STACK_WORDS; i++)
 		stack[i] = content(i);
+	memset(text, 0x90, sizeof(text));
 	reads = 0;
 }
 

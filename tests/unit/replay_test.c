@@ -87,10 +87,10 @@ START_TEST(rows_on_their_way_are_waited_for)
 	state[2] = WK_ROWS_COMING;
 	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), -EAGAIN);
 	ck_assert_uint_eq(w.missing, 2);
-	/* unless nobody waits any more: frame pointers, and 0 is the outermost one */
+	/* unless nobody waits any more: frame pointers, of which a leaf's 0 says nothing */
 	ck_assert_int_eq(replay(&cap, source, NULL, true, &w), 0);
 	ck_assert_uint_eq(w.n, 1);
-	ck_assert_uint_eq(w.outcome, WK_USER_ROOT);
+	ck_assert_uint_eq(w.outcome, WK_USER_NO_INFO);
 }
 END_TEST
 
@@ -180,6 +180,37 @@ START_TEST(jit_code_goes_by_frame_pointers)
 }
 END_TEST
 
+/* The code that BPF has seen around the leaf and before its return address. */
+START_TEST(leaf_without_rows_by_its_code)
+{
+	struct replay_walk w;
+
+	words[1] = row(0, WK_CFA_NONE, 0, 0, 0);
+	put(BASE + 0x100, 0x400151);
+	cap.code[1] = (struct wk_capture_code){ 0x40014c, { 0xe8, 0xb3, 0xfe, 0xff, 0xff } };
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.n, 2);
+	ck_assert_uint_eq(w.frames[1], WK_FRAME_MAKE_FILE(2, 0x150));
+	ck_assert_uint_eq(w.outcome, WK_USER_ROOT);
+	cap.code[1].addr = 0;
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.n, 1);
+	ck_assert_uint_eq(w.outcome, WK_USER_NO_INFO);
+}
+END_TEST
+
+START_TEST(goes_on_from_the_middle)
+{
+	struct replay_walk w;
+
+	cap.exact = cap.leaf = 0;	/* a chain of frame records led here, and ends */
+	cap.chained = 1;
+	words[1] = row(0, WK_CFA_NONE, 0, 0, 0);
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.outcome, WK_USER_ROOT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
@@ -196,6 +227,8 @@ int main(void)
 	tcase_add_test(tc, a_missing_page_between_is_no_zero);
 	tcase_add_test(tc, endless_recursion_ends);
 	tcase_add_test(tc, jit_code_goes_by_frame_pointers);
+	tcase_add_test(tc, leaf_without_rows_by_its_code);
+	tcase_add_test(tc, goes_on_from_the_middle);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

@@ -127,9 +127,30 @@ START_TEST(frame_pointers)
 	fake_reset();
 	stack[20] = 0;
 	stack[21] |= PAC;
-	ck_assert_int_eq(wk_fp_step(&r), 0);
+	ck_assert_int_eq(wk_fp_step(&r, 0), 0);
 	ck_caller(&r, content(21), at(22), 0);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_ROOT);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_ROOT);
+}
+END_TEST
+
+/* bl to just before pc, at text[0x100]. */
+START_TEST(leaf_by_its_code)
+{
+	struct wk_regs r = leaf_at(10, 20);
+	uint32_t bl = 0x94000000 | 0x40;
+
+	fake_reset();
+	memcpy(text + 0x100, &bl, sizeof(bl));
+	r.pc = CODE + 0x208;
+	r.lr = (CODE + 0x104) | PAC;
+	ck_assert_int_eq(wk_find_caller(&r, 0, (struct wk_row){ 0 }, NULL), 0);
+	ck_caller(&r, CODE + 0x104, at(10), at(20));
+	/* no call of this function */
+	r = leaf_at(10, 20);
+	r.pc = CODE + 0x80;
+	r.lr = CODE + 0x104;
+	ck_assert_int_eq(wk_find_caller(&r, 0, (struct wk_row){ 0 }, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
 }
 END_TEST
 
@@ -147,6 +168,7 @@ int main(void)
 	tcase_add_test(t, same_sp_needs_a_leaf);
 	tcase_add_test(t, signal_frame);
 	tcase_add_test(t, frame_pointers);
+	tcase_add_test(t, leaf_by_its_code);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);

@@ -19,7 +19,7 @@ static struct wk_row row_of(enum wk_cfa cfa, int16_t cfa_off, enum wk_fp fp, int
 	return (struct wk_row){ .cfa = (uint8_t)cfa,
 				.cfa_off = cfa_off,
 				.fp_off = fp_off,
-				.fp_ra = (uint8_t)(fp | WK_RA_CFA << 4) };
+				.fp_ra = (uint8_t)fp };
 }
 
 static void ck_caller(const struct wk_regs *r, uint64_t pc, uint64_t sp, uint64_t fp)
@@ -97,7 +97,7 @@ START_TEST(lost_fp_is_never_used)
 	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 1, WK_FP_UNDEFINED, 0), NULL), 0);
 	ck_caller(&r, content(10), at(11), WK_FP_LOST);
 	ck_stop(&r, row_of(WK_CFA_FP, 2, WK_FP_SAVED, -2), NULL, WK_USER_BAD_FRAME);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_BAD_FRAME);
 }
 END_TEST
 
@@ -337,11 +337,11 @@ START_TEST(frame_pointers)
 	fake_reset();
 	stack[20] = at(30);
 	stack[30] = 0;
-	ck_assert_int_eq(wk_fp_step(&r), 0);
+	ck_assert_int_eq(wk_fp_step(&r, 0), 0);
 	ck_caller(&r, content(21), at(22), at(30));
-	ck_assert_int_eq(wk_fp_step(&r), 0);
+	ck_assert_int_eq(wk_fp_step(&r, 0), 0);
 	ck_caller(&r, content(31), at(32), 0);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_ROOT);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_ROOT);
 	ck_caller(&r, content(31), at(32), 0);
 }
 END_TEST
@@ -352,14 +352,154 @@ START_TEST(broken_frame_pointers)
 
 	fake_reset();
 	r.fp = at(20) + 4;
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_BAD_FRAME);
 	r.fp = at(9);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_BAD_FRAME);
 	r.fp = at(STACK_WORDS);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_FAULT);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_FAULT);
 	r.fp = UINT64_MAX - 7;
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_BAD_FRAME);
 	ck_assert_uint_eq(r.sp, at(10));
+}
+END_TEST
+
+/* Zero is the end of a chain; where no chain led it may be anything. */
+START_TEST(zero_frame_pointer)
+{
+	const struct wk_row chain = { .cfa = WK_CFA_CHAIN };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	r.fp = 0;
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_NO_INFO);
+	ck_stop(&r, chain, NULL, WK_USER_ROOT);
+	stack[20] = 0;
+	r = leaf_at(10, 20);
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_FP, 2, WK_FP_SAVED, -2), NULL), 0);
+	ck_assert_uint_eq(r.fp, 0);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_NO_INFO);
+	/* nor is a return address of zero in the first record */
+	r = leaf_at(10, 20);
+	stack[21] = 0;
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_NO_INFO);
+	ck_stop(&r, chain, NULL, WK_USER_ROOT);
+}
+END_TEST
+
+/* Go's functions that move between stacks. */
+START_TEST(chain_and_leaf_rows)
+{
+	struct wk_row leaf = { .cfa = WK_CFA_LEAF, .fp_ra = WK_BX_LOST << 4 };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	ck_assert_int_eq(wk_step(&r, leaf, NULL), 0);
+	ck_caller(&r, content(10), at(11), at(20));
+	ck_stop(&r, leaf, NULL, WK_USER_NO_INFO);
+	leaf.cfa_off = WK_CALLER_ROOT;
+	ck_stop(&r, leaf, NULL, WK_USER_ROOT);
+	leaf.cfa_off = WK_CALLER_CHAIN;
+	ck_assert_int_eq(wk_step(&r, leaf, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+	ck_assert_uint_eq(r.bx_at, WK_BX_UNKNOWN);
+}
+END_TEST
+
+/* rbx is followed through the frames that save it, and read when a rule needs it. */
+START_TEST(rbx)
+{
+	const struct wk_side by_bx = { .cfa_kind = WK_SIDE_REG, .cfa_reg = 3, .cfa_off = 16,
+				       .fp_where = WK_SAME, .ra_where = WK_AT_CFA, .ra_off = -8 };
+	const struct wk_row side = { .cfa = WK_CFA_SIDE, .fp_ra = 1 << 4 };
+	struct wk_row saved = row_of(WK_CFA_SP, 4, WK_FP_SAME, 0);
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	r.general[3] = at(40);
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 2, WK_FP_SAME, 0), NULL), 0);
+	ck_assert_uint_eq(r.bx_at, 0);		/* still in the register */
+	saved.fp_ra |= 2 << 4;
+	ck_assert_int_eq(wk_step(&r, saved, NULL), 0);
+	ck_assert_uint_eq(r.bx_at, at(12 + 4 - 3));
+	reads = 0;
+	ck_assert_int_eq(wk_step(&r, row_of(WK_CFA_SP, 2, WK_FP_SAME, 0), NULL), 0);
+	ck_assert_uint_eq(reads, 1);
+	stack[13] = at(50);
+	ck_assert_int_eq(wk_step(&r, side, &by_bx), 0);
+	ck_caller(&r, content(51), at(52), at(20));
+	ck_assert_uint_eq(r.bx_at, at(50));	/* saved beside the return address */
+	stack[50] = at(60);
+	saved.fp_ra = WK_BX_LOST << 4;
+	ck_assert_int_eq(wk_step(&r, saved, NULL), 0);
+	ck_stop(&r, side, &by_bx, WK_USER_BAD_RULE);
+	r.bx_at = at(STACK_WORDS);
+	ck_stop(&r, side, &by_bx, WK_USER_BAD_RULE);
+}
+END_TEST
+
+START_TEST(exception_lands)
+{
+	const struct wk_row row = { .cfa = WK_CFA_LANDS, .cfa_off = 6, .fp_off = -2,
+				    .fp_ra = WK_FP_SAVED | WK_BX_LOST << 4 };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	ck_assert_int_eq(wk_step(&r, row, NULL), 0);	/* the leaf: by its frame pointer */
+	ck_caller(&r, content(21), at(22), content(20));
+	r = leaf_at(10, 200);				/* a caller: its frame has a size */
+	r.leaf = r.exact = 0;
+	ck_assert_int_eq(wk_step(&r, row, NULL), 0);
+	ck_caller(&r, content(15), at(16), content(14));
+	/* all that it has saved is the handler's: its frame lies above the same return address */
+	for (size_t where = 16; where < 16 + WK_LAND_READS * WK_LAND_WORDS; where += 37) {
+		fake_reset();
+		if (where >= STACK_WORDS - WK_LAND_WORDS)
+			break;
+		r = leaf_at(10, 200);
+		r.leaf = r.exact = 0;
+		stack[14] = at(33);
+		stack[15] = content(where);
+		ck_assert_int_eq(wk_step(&r, row, NULL), 0);
+		ck_caller(&r, content(where), at(where + 1), at(33));
+	}
+}
+END_TEST
+
+/* Without a row: the return address on top of the stack, if this function was called from there. */
+START_TEST(leaf_by_its_code)
+{
+	static const uint8_t call[] = { 0xe8, 0xfb, 0, 0, 0 };		/* CODE + 0x100 -> + 0x200 */
+	static const uint8_t pushed[] = { 0x55, 0x48, 0x89, 0xe5 };	/* push %rbp; mov %rsp, %rbp */
+	const struct wk_row none = { 0 };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	memcpy(text + 0x100, call, sizeof(call));
+	stack[10] = CODE + 0x105;
+	r.pc = CODE + 0x204;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, CODE + 0x105, at(11), at(20));
+	ck_assert_uint_eq(r.bx_at, WK_BX_UNKNOWN);
+
+	r = leaf_at(10, 20);		/* a row comes first; one that says nothing doesn't count */
+	r.pc = CODE + 0x204;
+	ck_assert_int_eq(wk_find_caller(&r, 1, row_of(WK_CFA_SP, 2, WK_FP_SAME, 0), NULL), 0);
+	ck_caller(&r, content(11), at(12), at(20));
+	r = leaf_at(10, 20);
+	r.pc = CODE + 0x204;
+	ck_assert_int_eq(wk_find_caller(&r, 1, none, NULL), 0);
+	ck_caller(&r, CODE + 0x105, at(11), at(20));
+
+	r = leaf_at(10, 20);		/* that call went elsewhere */
+	r.pc = CODE + 0x180;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+
+	r = leaf_at(9, 20);		/* in the prologue */
+	memcpy(text + 0x300, pushed, sizeof(pushed));
+	r.pc = CODE + 0x301;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, CODE + 0x105, at(11), at(20));
 }
 END_TEST
 
@@ -376,7 +516,7 @@ START_TEST(another_stack)
 	ck_caller(&r, content(21), at(22), content(20));
 	r = leaf_at(10, 20);
 	r.sp = at(22) + WK_OTHER_STACK;
-	ck_assert_int_eq(wk_fp_step(&r), 0);
+	ck_assert_int_eq(wk_fp_step(&r, 0), 0);
 	ck_caller(&r, content(21), at(22), content(20));
 	/* nearer than that, or not by a frame pointer, it is a mistake */
 	r = leaf_at(10, 20);
@@ -384,7 +524,7 @@ START_TEST(another_stack)
 	ck_stop(&r, down, NULL, WK_USER_BAD_FRAME);
 	r.sp -= 8;
 	ck_stop(&r, frame, NULL, WK_USER_BAD_FRAME);
-	ck_assert_int_eq(wk_fp_step(&r), WK_USER_BAD_FRAME);
+	ck_assert_int_eq(wk_fp_step(&r, 0), WK_USER_BAD_FRAME);
 }
 END_TEST
 
@@ -410,12 +550,12 @@ START_TEST(hostile_rows_end)
 			memcpy((char *)&side + 8 * n, &x, 8);
 		}
 		memcpy(&row, &x, sizeof(row));
-		row.cfa %= WK_CFA_BAD + 1;
+		row.cfa %= WK_CFA_LANDS + 1;
 		row.cfa_off %= 32;
 		side.cfa_reg %= 18;
 		side.cfa_off %= 128;
-		if (row.cfa == WK_CFA_SIGNAL)
-			continue;
+		if (row.cfa == WK_CFA_SIGNAL || row.cfa == WK_CFA_CHAIN)
+			continue;	/* these may lead to another stack */
 		if (!wk_step(&r, row, &side)) {
 			steps++;
 			ck_assert_uint_ge(r.sp, sp);
@@ -453,6 +593,11 @@ int main(void)
 	tcase_add_test(fp, frame_pointers);
 	tcase_add_test(fp, broken_frame_pointers);
 	tcase_add_test(fp, another_stack);
+	tcase_add_test(fp, zero_frame_pointer);
+	tcase_add_test(fp, leaf_by_its_code);
+	tcase_add_test(rows, chain_and_leaf_rows);
+	tcase_add_test(rows, rbx);
+	tcase_add_test(rows, exception_lands);
 	suite_add_tcase(s, rows);
 	suite_add_tcase(s, sides);
 	suite_add_tcase(s, fp);

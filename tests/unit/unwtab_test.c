@@ -17,6 +17,7 @@ static int read_own(void *dst, size_t n, uint64_t addr)
 	return 0;
 }
 #define WK_READ_USER(dst, len, addr) read_own(dst, len, addr)
+#define WK_READ_CODE(dst, len, addr) read_own(dst, len, addr)
 #include "step.h"
 
 /* ---- images --------------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
  * and every range of code that its instructions describe, the row found by unwtab_lookup must
  *	- be the same row throughout: none of ours starts inside of the range,
  *	- give the same CFA, return address and frame pointer as libdw's DWARF expressions do: both
- *	  are evaluated, over made-up registers and memory, not compared by shape.
+ *	  are evaluated, over made-up registers and memory, not compared by shape,
+ *	- on x86-64 give the same rbx, or say that it is lost where libdw doesn't have it at the CFA.
  * Gaps between FDEs of 16 bytes or more must have no rule but those for bare _start and signal
  * trampolines, and, on x86-64, plain ones made from their code. Directories are searched for x86-64
  * and arm64 ELF files, each inode once; links aren't followed. A line is printed for each large file, with -v for every one, and a summary that
@@ -70,8 +71,9 @@ static unsigned int reg_sp(const struct machine *m)
 
 /* What becomes of the registers. A value that doesn't exist (undefined) is marked so. */
 struct caller {
-	uint64_t cfa, fp, ra;
-	bool root, no_fp;
+	uint64_t cfa, fp, ra, bx;
+	bool root, no_fp, no_bx;
+	bool any_bx; /* no row can say it */
 	bool refused; /* we don't understand the rule; or the tool doesn't */
 };
 
@@ -196,6 +198,25 @@ static enum recovered recover(const struct machine *m, Dwarf_Frame *frame, int r
 	return GOT;
 }
 
+/* Saved beside the return address, or unchanged: these a row can say.
+ * For registers without a rule libdw 0.188 has rax and rbx the wrong way round: rbx is undefined. */
+static void libdw_bx(const struct machine *m, Dwarf_Frame *frame, struct caller *c)
+{
+	uint64_t at = m->cfa - 16, n;
+	enum recovered bx;
+
+	if (m->elf_machine != EM_X86_64)
+		return;
+	bx = recover(m, frame, 3, &c->bx);
+	if (bx == SAME || bx == UNDEFINED)
+		c->bx = reg_value(m, 3);
+	c->any_bx = bx == UNKNOWN;
+	for (n = 0; bx == GOT && n < WK_BX_FAR; n++, at -= 8)
+		if (c->bx == memory(m, at))
+			return;
+	c->no_bx |= bx == GOT;
+}
+
 static struct caller libdw_caller(struct machine *m, Dwarf_Frame *frame, int ra_reg)
 {
 	struct caller c = { 0 };
@@ -223,6 +244,7 @@ static struct caller libdw_caller(struct machine *m, Dwarf_Frame *frame, int ra_
 		c.fp = reg_value(m, reg_fp(m));
 	c.no_fp = fp == UNDEFINED || fp == UNKNOWN;
 	c.refused = ra == UNKNOWN;
+	libdw_bx(m, frame, &c);
 	return c;
 }
 
@@ -248,7 +270,17 @@ static uint64_t side_value(const struct machine *m, uint8_t where, uint8_t reg, 
 	}
 }
 
-static struct caller side_caller(struct machine *m, const struct wk_side *s)
+static void our_bx(const struct machine *m, struct wk_row row, struct caller *c)
+{
+	uint8_t n = WK_ROW_BX(row);
+
+	if (m->elf_machine != EM_X86_64)
+		return;
+	c->no_bx = n > WK_BX_FAR;
+	c->bx = n ? memory(m, c->cfa - 8 * (n + 1u)) : reg_value(m, 3);
+}
+
+static struct caller side_caller(struct machine *m, struct wk_row row, const struct wk_side *s)
 {
 	uint64_t at = reg_value(m, s->cfa_reg) + (uint64_t)(int64_t)s->cfa_off;
 	struct caller c = { 0 };
@@ -259,6 +291,7 @@ static struct caller side_caller(struct machine *m, const struct wk_side *s)
 	m->cfa = c.cfa;
 	c.ra = side_value(m, s->ra_where, s->ra_reg, s->ra_off, 0, &c.refused);
 	c.fp = side_value(m, s->fp_where, s->fp_reg, s->fp_off, reg_value(m, reg_fp(m)), &c.no_fp);
+	our_bx(m, row, &c);
 	return c;
 }
 
@@ -269,6 +302,7 @@ static struct caller signal_caller(const struct machine *m)
 	uint64_t sp = reg_value(m, reg_sp(m)) + (x86 ? 40 : 312);
 
 	return (struct caller){
+		.any_bx = true,
 		.cfa = memory(m, sp + 8 * (x86 ? 15 : 31)),
 		.fp = memory(m, sp + 8 * (x86 ? 10 : 29)),
 		.ra = memory(m, sp + 8 * (x86 ? 16 : 32)),
@@ -287,11 +321,15 @@ static struct caller our_caller(struct machine *m, struct wk_row row, const stru
 	case WK_CFA_FP:
 		c.cfa = reg_value(m, reg_fp(m)) + off;
 		break;
+	case WK_CFA_LANDS: /* as in a leaf: sp is no part of what CFI says */
+		c.cfa = reg_value(m, reg_fp(m)) + 16;
+		c.any_bx = true;
+		break;
 	case WK_CFA_PLT:
 		c.cfa = sp + 8 + ((m->pc & 15) >= (uint64_t)row.cfa_off ? 8 : 0);
 		break;
 	case WK_CFA_SIDE:
-		return side_caller(m, side);
+		return side_caller(m, row, side);
 	case WK_CFA_SIGNAL:
 		return signal_caller(m);
 	case WK_CFA_ROOT:
@@ -304,10 +342,11 @@ static struct caller our_caller(struct machine *m, struct wk_row row, const stru
 	slot = c.cfa + (uint64_t)(int64_t)row.fp_off * 8;
 	c.fp = WK_ROW_FP(row) == WK_FP_SAVED ? memory(m, slot) : reg_value(m, reg_fp(m));
 	c.no_fp = WK_ROW_FP(row) == WK_FP_UNDEFINED;
-	if (WK_ROW_RA(row) == WK_RA_LR)
-		c.ra = reg_value(m, 30);
-	else if (WK_ROW_RA(row) == WK_RA_CFA)
+	our_bx(m, row, &c);
+	if (m->elf_machine == EM_X86_64)
 		c.ra = memory(m, c.cfa - 8);
+	else if (WK_ROW_RA(row) == WK_RA_LR)
+		c.ra = reg_value(m, 30);
 	else
 		c.ra = memory(m, WK_ROW_RA(row) == WK_RA_AFTER_FP ? slot + 8 : slot);
 	return c;
@@ -398,6 +437,9 @@ static const char *compare_callers(const struct caller *dw, const struct caller 
 		return "return address";
 	if (dw->no_fp != our->no_fp || (!dw->no_fp && dw->fp != our->fp))
 		return "frame pointer";
+	if (!dw->any_bx && !our->any_bx &&
+	    (dw->no_bx != our->no_bx || (!dw->no_bx && dw->bx != our->bx)))
+		return "rbx";
 	return NULL;
 }
 

@@ -13,7 +13,7 @@
  *	whole	libdwfl came to the outermost frame: same frames, same length, and wick says root
  *	prefix	libdwfl can't go on: all its frames must be the first ones of wick. Why it can't:
  *		no CFI (JIT code, hand-written assembly, musl), a switch of stacks that CFI doesn't
- *		describe (Go), the copy ends (64 KiB; another stack above a signal handler), or it is
+ *		describe (Go, landing exceptions), the copy ends (64 KiB; another stack above a signal handler), or it is
  *		lost: an error, or an end that isn't the outermost frame
  * From the first frame without CFI on libdwfl guesses by frame pointers. That is no proof, but where the
  * two still agree up to libdwfl's end is counted beside ("by frame pointers").
@@ -48,6 +48,7 @@ enum {
 	FREQ_DEFAULT = 397,
 	SHOWN_DEFAULT = 3,
 	SPACES = 16,			/* address spaces that libdwfl knows at a time */
+	SPACE_MAPPINGS = 1024,		/* of one of them */
 	ENTRY_BYTES = 64,		/* length of _start, more or less */
 	VDSO_BYTES = 64 << 10,
 	WORK_MS = 100,
@@ -226,10 +227,20 @@ struct mapping {			/* what one of struct wk_capture_vma says, without its gaps *
 	uint64_t start, end, frame;
 };
 
+/* One load of a file, however many executable mappings it has. */
+struct load {
+	uint32_t id;
+	uint64_t bias;
+};
+
+/* A process, as far as its stacks have shown: a capture lists only the mappings that its own stack
+ * mentions, so later ones may add to it. */
 struct space {
 	Dwfl *dwfl;
-	struct mapping key[WK_CAPTURE_VMAS];	/* those with files */
-	size_t nkey;
+	struct mapping known[SPACE_MAPPINGS];	/* those with files */
+	size_t nknown;
+	struct load loads[SPACE_MAPPINGS];
+	size_t nloads;
 	/* of the unwind at hand */
 	const struct wk_capture *c;
 	bool beyond;				/* it wanted bytes that weren't copied */
@@ -354,23 +365,15 @@ static int vdso_file(void)
 	return fd;
 }
 
-/* One load of a file, however many executable mappings it has. */
-struct load {
-	uint32_t id;
-	uint64_t bias;
-};
-
-static bool is_reported(const struct load *loads, size_t n, const struct load *l)
+static bool is_reported(const struct space *s, const struct load *l)
 {
-	for (size_t i = 0; i < n; i++)
-		if (loads[i].id == l->id && loads[i].bias == l->bias)
+	for (size_t i = 0; i < s->nloads; i++)
+		if (s->loads[i].id == l->id && s->loads[i].bias == l->bias)
 			return true;
 	return false;
 }
 
-/* Adds to loads[*n] what it reports. */
-static void report_module(const struct spaces *spaces, Dwfl *dwfl, const struct mapping *m,
-			  struct load *loads, size_t *n)
+static void report_module(const struct spaces *spaces, struct space *s, const struct mapping *m)
 {
 	uint32_t id = WK_FRAME_FILE_ID(m->frame);
 	const struct file *f = id == WK_FILE_VDSO ? NULL : files_get(spaces->files, id);
@@ -382,57 +385,96 @@ static void report_module(const struct spaces *spaces, Dwfl *dwfl, const struct 
 
 	if (fd < 0)
 		return;
-	if (!load_bias(fd, m, &load.bias) || is_reported(loads, *n, &load)) {
+	if (!load_bias(fd, m, &load.bias) || is_reported(s, &load)) {
 		close(fd);
 		return;
 	}
-	loads[(*n)++] = load;
+	s->loads[s->nloads++] = load;
 	snprintf(name, sizeof(name), "%u at %" PRIx64, id, load.bias);
-	if (!dwfl_report_elf(dwfl, name, path, fd, load.bias, true))
+	if (!dwfl_report_elf(s->dwfl, name, path, fd, load.bias, true))
 		close(fd);
 }
 
-static size_t file_mappings(const struct wk_capture *c, struct mapping ret[WK_CAPTURE_VMAS])
-{
-	size_t n = 0;
+/* How a capture's mappings stand to a space's. */
+enum fit { FIT_NO, FIT_SOME, FIT_ALL };
 
-	for (uint32_t i = 0; i < c->nr_vmas; i++)
-		if (WK_FRAME_TAG(c->vmas[i].frame) == WK_FRAME_FILE)
-			ret[n++] = (struct mapping){ c->vmas[i].start, c->vmas[i].end,
-						     c->vmas[i].frame };
-	return n;
+static bool is_file(const struct wk_capture_vma *v)
+{
+	return WK_FRAME_TAG(v->frame) == WK_FRAME_FILE;
+}
+
+static enum fit fits(const struct space *s, const struct wk_capture *c)
+{
+	size_t same = 0, all = 0;
+
+	for (uint32_t i = 0; i < c->nr_vmas; i++) {
+		const struct wk_capture_vma *v = &c->vmas[i];
+
+		all += is_file(v);
+		for (size_t j = 0; j < s->nknown && is_file(v); j++) {
+			const struct mapping *m = &s->known[j];
+
+			if (m->start == v->start && m->end == v->end && m->frame == v->frame)
+				same++;
+			else if (m->start < v->end && v->start < m->end)
+				return FIT_NO;
+		}
+	}
+	if (same == all)
+		return FIT_ALL;
+	/* the vDSO alone proves nothing, but its address is as random as that of any other */
+	return same && s->nknown + all - same <= SPACE_MAPPINGS ? FIT_SOME : FIT_NO;
+}
+
+/* Tells libdwfl of the mappings that it doesn't know yet. False: it can't. */
+static bool extend(const struct spaces *spaces, struct space *s, const struct wk_capture *c)
+{
+	bool fresh = !s->dwfl;
+
+	if (fresh)
+		s->dwfl = dwfl_begin(&dwfl_callbacks);
+	if (!s->dwfl)
+		return false;
+	dwfl_report_begin_add(s->dwfl);
+	for (uint32_t i = 0; i < c->nr_vmas && s->nknown < SPACE_MAPPINGS; i++) {
+		struct mapping m = { c->vmas[i].start, c->vmas[i].end, c->vmas[i].frame };
+		bool known = false;
+
+		for (size_t j = 0; j < s->nknown && !known; j++)
+			known = s->known[j].start == m.start;
+		if (known || !is_file(&c->vmas[i]))
+			continue;
+		s->known[s->nknown++] = m;
+		report_module(spaces, s, &m);
+	}
+	if (!dwfl_report_end(s->dwfl, NULL, NULL) &&
+	    (!fresh || dwfl_attach_state(s->dwfl, NULL, 1, &thread_callbacks, s)))
+		return true;
+	dwfl_end(take(s->dwfl));
+	return false;
 }
 
 /* The space with the mappings of a capture; NULL: libdwfl can't. */
 static struct space *space_of(struct spaces *spaces, const struct wk_capture *c)
 {
-	struct mapping key[WK_CAPTURE_VMAS];
-	struct load loads[WK_CAPTURE_VMAS];
-	size_t n = file_mappings(c, key), nloads = 0;
-	struct space *s;
+	struct space *some = NULL;
 
 	for (size_t i = 0; i < SPACES; i++) {
-		s = &spaces->v[i];
-		if (s->dwfl && s->nkey == n && !memcmp(s->key, key, n * sizeof(*key)))
+		struct space *s = &spaces->v[i];
+		enum fit fit = s->dwfl ? fits(s, c) : FIT_NO;
+
+		if (fit == FIT_ALL)
 			return s;
+		if (fit == FIT_SOME)
+			some = s;
 	}
-	s = &spaces->v[spaces->next++ % SPACES];
-	if (s->dwfl)
-		dwfl_end(s->dwfl);
-	memcpy(s->key, key, n * sizeof(*key));
-	s->nkey = n;
-	s->dwfl = dwfl_begin(&dwfl_callbacks);
-	if (!s->dwfl)
-		return NULL;
-	dwfl_report_begin(s->dwfl);
-	for (size_t i = 0; i < n; i++)
-		report_module(spaces, s->dwfl, &key[i], loads, &nloads);
-	if (dwfl_report_end(s->dwfl, NULL, NULL) ||
-	    !dwfl_attach_state(s->dwfl, NULL, 1, &thread_callbacks, s)) {
-		dwfl_end(take(s->dwfl));
-		return NULL;
+	if (!some) {
+		some = &spaces->v[spaces->next++ % SPACES];
+		if (some->dwfl)
+			dwfl_end(take(some->dwfl));
+		some->nknown = some->nloads = 0;
 	}
-	return s;
+	return extend(spaces, some, c) ? some : NULL;
 }
 
 static void spaces_done(struct spaces *spaces)
@@ -456,7 +498,9 @@ struct truth {
 	enum end end;
 	bool full;		/* no room */
 	uint64_t fp;		/* of the last frame */
+	Dwarf_Frame *rule;	/* of the frame before, while all are proven */
 	const struct space *space;
+	const struct spaces *spaces;
 };
 
 /* The rule for addr, or NULL; freed by the caller. *ret_debug: it is of .debug_frame. */
@@ -516,6 +560,22 @@ static bool is_mapped(const struct wk_capture *c, uint64_t addr)
 	return false;
 }
 
+/* Bytes of code, as the file has them. */
+static bool read_file(const struct spaces *spaces, const struct wk_capture *c, uint64_t addr,
+		      void *buf, size_t n)
+{
+	for (uint32_t i = 0; i < c->nr_vmas; i++) {
+		const struct wk_capture_vma *v = &c->vmas[i];
+		const struct file *f = is_file(v) ? files_get(spaces->files, WK_FRAME_FILE_ID(v->frame)) :
+						    NULL;
+
+		if (f && addr >= v->start && addr < v->end)
+			return pread(f->fd, buf, n, (off_t)(WK_FRAME_FILE_OFF(v->frame) +
+							    (addr - v->start))) == (ssize_t)n;
+	}
+	return false;
+}
+
 /* Go's .debug_frame is silent about these moving to another stack: libdwfl goes on in the wrong one. */
 static bool switches_stacks(Dwfl *dwfl, uint64_t addr)
 {
@@ -533,6 +593,28 @@ static bool switches_stacks(Dwfl *dwfl, uint64_t addr)
 			return true;
 	}
 	return false;
+}
+
+/* A function that ends by __builtin_eh_return overwrites what it has saved by the registers of the frame
+ * that it is going to: libdwfl finds the right address there, but not the right frame. Such a function
+ * saves rax; and the call before the address that is found is one of another function. */
+static bool lands_elsewhere(Dwfl *dwfl, const struct truth *t, uint64_t pc)
+{
+	Dwfl_Module *m = dwfl_addrmodule(dwfl, pc);
+	Dwarf_Op mem[3], *ops;
+	uint8_t code[5];
+	int32_t distance;
+	GElf_Off off;
+	GElf_Sym sym;
+	size_t n = 0;
+
+	if (!t->rule || dwarf_frame_register(t->rule, 0, mem, &ops, &n) || !n || !m ||
+	    !read_file(t->spaces, t->space->c, pc + 1 - sizeof(code), code, sizeof(code)) ||
+	    code[0] != 0xe8)
+		return false;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return dwfl_module_addrinfo(m, pc + 1 + (uint64_t)(int64_t)distance, &off, &sym, NULL, NULL,
+				    NULL) && !off;
 }
 
 static int on_frame(Dwfl_Frame *frame, void *arg)
@@ -561,25 +643,30 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 			return DWARF_CB_ABORT;
 		}
 		/* looking for a name takes long */
-		if (!rule || (debug && switches_stacks(dwfl, pc))) {
+		if (!rule || (debug && switches_stacks(dwfl, pc)) || lands_elsewhere(dwfl, t, pc)) {
 			t->proven = t->n;
 			t->end = rule ? END_SWITCH : END_NO_CFI;
 		}
-		free(rule);
+		free(t->rule);
+		t->rule = rule;
 	}
 	return DWARF_CB_OK;
 }
 
-static void unwind(struct space *s, const struct wk_capture *c, struct truth *ret)
+static void unwind(const struct spaces *spaces, struct space *s, const struct wk_capture *c,
+		   struct truth *ret)
 {
 	int r;
 
 	ret->n = ret->proven = 0;
 	ret->full = false;
 	ret->space = s;
+	ret->spaces = spaces;
+	ret->rule = NULL;
 	s->c = c;
 	s->beyond = false;
 	r = dwfl_getthread_frames(s->dwfl, 1, on_frame, ret);
+	free(take(ret->rule));
 	if (ret->proven)	/* on_frame has seen why */
 		return;
 	ret->proven = ret->n;
@@ -600,11 +687,13 @@ static const char *const number_names[] = {
 	"root_claimed", "replayed", "replay_differ", "no_space",
 };
 
+enum shown { SHOW_DIFFERS, SHOW_REPLAY, SHOW_TRUNCATED, SHOW_MAX };
+
 struct comparison {
 	struct recording *rec;
 	struct spaces spaces;
 	uint64_t n[N_MAX], ends[END_MAX], differ_by_end[END_MAX];
-	unsigned int shown[2], show;	/* differing from libdwfl, from replay(); most of each */
+	unsigned int shown[SHOW_MAX], show;	/* most of each */
 	struct strtab odd_roots;
 	struct truth truth;
 	struct replay_walk replayed;
@@ -688,8 +777,9 @@ static void show_frame(const struct comparison *cmp, const struct wk_capture *c,
 	putchar('\n');
 }
 
-static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, bool by_replay)
+static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, enum shown why)
 {
+	static const char *const whys[] = { "differs", "replay", "truncated" };
 	static const char *const labels[] = {
 #define LABEL(constant, label, text) label,
 		WK_OUTCOMES(LABEL)
@@ -697,13 +787,13 @@ static void show(struct comparison *cmp, const struct wk_capture *c, size_t at, 
 	};
 	const struct truth *t = &cmp->truth;
 
-	if (cmp->shown[by_replay] >= cmp->show)
+	if (cmp->shown[why] >= cmp->show)
 		return;
-	cmp->shown[by_replay]++;
+	cmp->shown[why]++;
 	printf("  %s: %.16s, wick %u frames (%s), libdwfl %zu frames, %zu by CFI (%s), sp %#" PRIx64
 	       " copied %#" PRIx64 "+%u missing %x\n",
-	       by_replay ? "replay" : "differs", c->sample.comm, c->nr_user, labels[c->sample.user_outcome], t->n, t->proven,
-	       end_names[t->end], (uint64_t)c->regs[1], (uint64_t)c->stack_start, c->stack_bytes,
+	       whys[why], c->sample.comm, c->nr_user, labels[c->sample.user_outcome], t->n,
+	       t->proven, end_names[t->end], (uint64_t)c->regs[1], (uint64_t)c->stack_start, c->stack_bytes,
 	       c->missing);
 	for (size_t i = at > 3 ? at - 3 : 0; i < at + 4 && (i < t->n || i < c->nr_user); i++)
 		show_frame(cmp, c, i);
@@ -763,7 +853,7 @@ static void check_replay(struct comparison *cmp, struct wk_capture *c)
 	if (i == w->n && outcome == c->sample.user_outcome && outcome != WK_USER_ROOT)
 		return;
 	cmp->n[N_REPLAY_DIFFER]++;
-	show(cmp, c, i, true);
+	show(cmp, c, i, SHOW_REPLAY);
 }
 
 static void compare(struct comparison *cmp, struct wk_capture *c)
@@ -777,7 +867,7 @@ static void compare(struct comparison *cmp, struct wk_capture *c)
 		cmp->n[N_UNOPENED] += c->sample.user_outcome != WK_USER_EXEC;
 		return;
 	}
-	unwind(s, c, t);
+	unwind(&cmp->spaces, s, c, t);
 	same = common(c, t);
 	agree = same >= t->proven;
 	if (t->end == END_ROOT)
@@ -793,8 +883,10 @@ static void compare(struct comparison *cmp, struct wk_capture *c)
 	cmp->n[agree ? N_AGREE : N_DIFFER]++;
 	if (!agree) {
 		cmp->differ_by_end[t->end]++;
-		show(cmp, c, same, false);
+		show(cmp, c, same, SHOW_DIFFERS);
 	}
+	if (c->sample.user_outcome != WK_USER_ROOT)
+		show(cmp, c, c->nr_user, SHOW_TRUNCATED);
 	check_root(cmp, s, c, same);
 	check_replay(cmp, c);
 }
