@@ -72,21 +72,24 @@ static __always_inline void capture_word(u64 word)
 		capture_mapping(word - 1);
 }
 
-/* The words of one chunk of the copied stack, each of which may be a return address. */
-__noinline u32 capture_words(u32 chunk)
+enum { CAPTURE_WORDS = 64 };
+
+/* Some words of the copied stack from byte `first` on, each of which may be a return address. A few at a
+ * time: the verifier follows each turn of a loop, but a global function once. 0: no more. */
+__noinline u32 capture_words(u32 first)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
 	u64 word, last = 0, mask = cfg.pac_mask;	/* page of the one before */
 
-	if (!c || chunk >= WK_CAPTURE_STACK / WK_CAPTURE_CHUNK || c->missing & 1U << chunk)
+	if (!c || first >= c->stack_bytes)
 		return 0;
-	for (u32 i = 0; i < WK_CAPTURE_CHUNK; i += sizeof(word)) {
-		u32 at = chunk * WK_CAPTURE_CHUNK + i;
+	if (c->missing & 1U << first / WK_CAPTURE_CHUNK)
+		return 1;
+	for (u32 i = 0; i < CAPTURE_WORDS; i++) {
+		u32 at = first + i * sizeof(word);
 
-		if (at >= c->stack_bytes)
-			break;
-		word = *(u64 *)&c->stack[BOUND(at, WK_CAPTURE_STACK)] & ~mask;
+		word = *(u64 *)&c->stack[BOUND(at, WK_CAPTURE_STACK) & ~7ULL] & ~mask;
 		if (word >> 12 != last)
 			capture_word(word);
 		last = word >> 12;
@@ -189,8 +192,9 @@ __noinline u32 copy_vmas(void)
 	capture_word(w->regs.lr & ~w->regs.pac_mask);
 	for (u32 i = 0; i < WK_GENERAL; i++)
 		capture_word(w->regs.general[i]);
-	for (u32 i = 0; i < WK_CAPTURE_STACK / WK_CAPTURE_CHUNK; i++)
-		capture_words(i);
+	for (u32 i = 0; i < WK_CAPTURE_STACK; i += CAPTURE_WORDS * sizeof(u64))
+		if (!capture_words(i))
+			break;
 	return 1;
 }
 

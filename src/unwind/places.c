@@ -265,6 +265,30 @@ static const struct elf *debug_file(struct places *p)
 	return p->debug;
 }
 
+/* A damaged table is as good as none: there are still frame pointers. */
+static int add_go(struct places *p)
+{
+	const struct elf_segment *s = NULL;
+	struct gorows_func f;
+	int r = p->go ? gorows_open(p->elf, &p->gorows) : -ENOENT;
+
+	while (!r && !(r = gorows_next(p->gorows, &f))) {
+		if (!s || f.start - s->vaddr >= s->filesz)
+			s = segment_of(p, f.start);
+		if (!s)
+			continue;
+		r = array_grow(&p->go_funcs, &p->go_funcs_cap, p->ngo_funcs + 1, sizeof(f));
+		if (!r)
+			r = add_place(p, f.start - s->vaddr + s->offset,
+				      MIN(f.end - f.start, s->vaddr + s->filesz - f.start),
+				      (uint32_t)p->ngo_funcs | PLACE_GO);
+		if (r)
+			return r;
+		p->go_funcs[p->ngo_funcs++] = f;
+	}
+	return r == -ENOMEM || r == -EIO ? r : 0;
+}
+
 static int add_debug_frame(struct places *p)
 {
 	int r;
@@ -473,6 +497,8 @@ int places_find(const struct elf *elf, const struct unwtab_debug *debug,
 	sort_places(p);
 	r = scan_gaps(p);
 	if (!r)
+		r = add_go(p);
+	if (!r)
 		r = add_debug_frame(p);
 	if (!r)
 		r = add_code(p);
@@ -491,5 +517,7 @@ void places_free(struct places *p)
 	free(p->section[1]);
 	free(p->gaps);
 	code_free(p->code);
+	gorows_free(p->gorows);
+	free(p->go_funcs);
 	free(p->v);
 }

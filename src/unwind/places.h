@@ -13,10 +13,11 @@
 
 #include "unwind/cfi.h"
 #include "unwind/gaps.h"
+#include "unwind/gorows.h"
 #include "unwind/unwtab.h"
 
 #define PLACES_SEGMENTS_MAX 64		/* executable PT_LOADs; files have 1 to 4 */
-#define PLACES_SECTION_MAX  (1u << 30)	/* so that an offset leaves room for the two flags below */
+#define PLACES_SECTION_MAX  (1u << 29)	/* so that an offset leaves room for the flags below */
 
 /* A piece of code with a rule, or rules. */
 struct place {
@@ -29,6 +30,7 @@ enum {
 	PLACE_ENTRY = 1,
 };
 #define PLACE_DEBUG 0x80000000u	/* + offset in .debug_frame */
+#define PLACE_GO    0x20000000u	/* + number in go_funcs[] */
 #define PLACE_CODE  0x40000000u	/* + number of the piece of code */
 
 struct places {
@@ -36,6 +38,9 @@ struct places {
 	size_t n, cap;
 	struct cfi cfi[2];	/* .eh_frame, .debug_frame */
 	struct code *code;	/* what no section covers; or NULL */
+	struct gorows *gorows;	/* of a Go program whose tables are understood; or NULL */
+	struct gorows_func *go_funcs;
+	size_t ngo_funcs, go_funcs_cap;
 	uint16_t machine;
 	bool go;
 

@@ -233,11 +233,27 @@ static void compile_code(struct compiler *c, size_t piece, uint64_t place_start)
 	code_rows(c->p.code, piece, each_code_row, c);
 }
 
+static void each_go_row(void *arg, uint64_t vaddr, struct wk_row row)
+{
+	put_row_at(arg, vaddr, row);
+}
+
+static void compile_go(struct compiler *c, const struct gorows_func *f, uint64_t place_start)
+{
+	int r;
+
+	c->first = f->start;
+	c->to_offset = place_start - f->start;
+	r = gorows_run(c->p.gorows, f, c->to_offset, each_go_row, c);
+	if (r == -ENOMEM)
+		c->err = r;
+}
+
 static void compile_place(struct compiler *c, const struct place *p, uint64_t prev_end)
 {
 	uint64_t size = c->end - c->start;
 
-	c->leaves = c->p.go && p->source & PLACE_DEBUG;
+	c->leaves = c->p.go && !c->p.ngo_funcs && p->source & PLACE_DEBUG;
 	if (p->source == PLACE_TRAMPOLINE) {
 		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_SIGNAL });
 	} else if (p->source == PLACE_ENTRY) {
@@ -245,6 +261,9 @@ static void compile_place(struct compiler *c, const struct place *p, uint64_t pr
 	} else if (p->source & PLACE_DEBUG) {
 		compile_fde(c, &c->p.cfi[1], p->source & ~PLACE_DEBUG, p->start, prev_end);
 		c->stats.debug_frame_bytes += size;
+	} else if (p->source & PLACE_GO) {
+		compile_go(c, &c->p.go_funcs[p->source & ~PLACE_GO], p->start);
+		c->stats.go_bytes += size;
 	} else if (p->source & PLACE_CODE) {
 		compile_code(c, p->source & ~PLACE_CODE, p->start);
 	} else {

@@ -12,8 +12,9 @@
  * Sources, the first that covers an address wins:
  *	.eh_frame	found by section, or by PT_GNU_EH_FRAME where sections were stripped
  *	signal frames	the trampoline's code bytes, where .eh_frame covers nothing (musl, Go, vDSO)
- *	.debug_frame	of the file, else of its separate debug file; of Go programs only what it
- *			says of code that has no frame yet or none at all (WK_CFA_LEAF): it doesn't know
+ *	Go's tables	gorows.h
+ *	.debug_frame	of the file, else of its separate debug file; of Go programs without these
+ *			tables only what it says of code that has no frame yet or none at all (WK_CFA_LEAF): it doesn't know
  *			of saved frame pointers, by which the rest of their code is walked
  *	code		x86-64 but Go: what its instructions do to the stack (code.h), of gaps of 16
  *			bytes or more; bare _start is the root
@@ -53,7 +54,7 @@ struct unwtab_stats {
 	uint32_t trampolines;	/* found by their code */
 	/* bytes of executable sections (of segments in a file without any), and of those covered by */
 	uint64_t text_bytes;
-	uint64_t eh_frame_bytes, debug_frame_bytes, code_bytes;
+	uint64_t eh_frame_bytes, debug_frame_bytes, code_bytes, go_bytes;
 	uint64_t code_left;	/* that no FDE covers and that wasn't followed, over limits.code_bytes */
 	bool go;
 	uint32_t rows, sides;

@@ -443,6 +443,29 @@ static const char *compare_callers(const struct caller *dw, const struct caller 
 	return NULL;
 }
 
+/* Go: our rows are from another source, so they may start elsewhere; of .debug_frame only the CFA is true
+ * (unwtab.h), and not where sp moves to another stack. */
+static void compare_go_range(struct file *f, Dwarf_Frame *frame, uint64_t start, uint64_t end)
+{
+	struct machine m = { .elf_machine = elf_machine(f->elf), .seed = mix(start, 0), .pc = start };
+	struct caller dw = libdw_caller(&m, frame, 16), our;
+	struct wk_side side;
+	struct wk_row row;
+	uint64_t offset, last;
+
+	f->ranges++;
+	if (elf_vaddr_to_offset(f->elf, start, &offset))
+		return;
+	last = offset + (end - start);
+	for (; offset < last; offset = row_end(f, offset)) {
+		if (unwtab_lookup(f->table, offset, &row, &side) || row.cfa != WK_CFA_SP)
+			continue;
+		our = our_caller(&m, row, &side);
+		if (our.cfa != dw.cfa || our.ra != dw.ra)
+			differ(f, end - (last - offset), "CFA of Go's");
+	}
+}
+
 /* libdw's frame is in force for addresses [start, end). */
 static void compare_range(struct file *f, Dwarf_Frame *frame, uint64_t start, uint64_t end)
 {
@@ -505,7 +528,7 @@ static void compare_refusal(struct file *f, uint64_t addr)
 	differ(f, addr, "libdw refuses this FDE");
 }
 
-static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde)
+static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde, bool go)
 {
 	uint64_t addr = fde->start;
 
@@ -520,7 +543,7 @@ static void compare_fde(struct file *f, Dwarf_CFI *cfi, const struct code *fde)
 		dwarf_frame_info(frame, &start, &end, NULL);
 		end = MIN(end, fde->end);
 		if (end > addr)
-			compare_range(f, frame, addr, end);
+			(go ? compare_go_range : compare_range)(f, frame, addr, end);
 		free(frame);
 		if (end <= addr) {
 			differ(f, addr, "libdw doesn't advance");
@@ -666,7 +689,6 @@ static void compare_gaps(struct file *f)
 	}
 }
 
-/* Go's .debug_frame isn't used: unwtab.h says why. */
 static bool is_go(const struct elf *elf)
 {
 	return elf_section_by_name(elf, ".gopclntab") ||
@@ -677,11 +699,12 @@ static bool is_go(const struct elf *elf)
 static int compare_section(struct file *f, Elf *elf, Dwarf_CFI *cfi, const char *name,
 			   bool eh_frame)
 {
+	bool go = !eh_frame && is_go(f->elf);
 	size_t first = f->ncode;
 	int r = cfi ? list_fdes(f, elf, name, eh_frame) : 0;
 
 	for (size_t i = first; i < f->ncode && !r; i++)
-		compare_fde(f, cfi, &f->code[i]);
+		compare_fde(f, cfi, &f->code[i], go);
 	f->fdes += f->ncode - first;
 	return r;
 }
@@ -695,9 +718,10 @@ static int compare_cfi(struct file *f, int fd)
 
 	if (!r)
 		r = compare_section(f, elf, cfi, ".eh_frame", true);
-	if (!r && dw && !is_go(f->elf))
+	if (!r && dw)
 		r = compare_section(f, elf, dwarf_getcfi(dw), ".debug_frame", false);
-	compare_gaps(f);
+	if (!is_go(f->elf))
+		compare_gaps(f);
 	if (cfi)
 		dwarf_cfi_end(cfi);
 	if (dw)

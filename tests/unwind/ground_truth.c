@@ -525,7 +525,8 @@ static const char *const roots[] = {
 	"_start", "clone", "__clone", "clone3", "__clone3", "_dl_start_user", "start_thread",
 	"runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0",
 	"runtime.mcall", "runtime.mcall.abi0", "runtime.morestack", "runtime.morestack.abi0",
-	"runtime.rt0_go", "runtime.rt0_go.abi0", "_rt0_amd64_linux", "_rt0_amd64",
+	"runtime.rt0_go", "runtime.rt0_go.abi0", "runtime.clone", "runtime.clone.abi0",
+	"_rt0_amd64_linux", "_rt0_amd64",
 };
 
 static bool is_outermost(Dwfl *dwfl, uint64_t addr)
