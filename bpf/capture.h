@@ -151,6 +151,7 @@ static __always_inline void copy_registers(const struct wk_regs *r, struct wk_ca
 	c->leaf = r->leaf;
 	c->kept = r->kept;
 	c->chained = r->chained;
+	c->guessed = r->guessed;
 }
 
 static __always_inline void copy_bytes(struct wk_capture_code *code, u32 n, u64 addr)

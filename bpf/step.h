@@ -17,13 +17,14 @@
  * may be anywhere but within WK_OTHER_STACK below. Hostile stacks can use the latter to go round
  * in circles, so the walker bounds the number of steps.
  *
- * A root is never guessed: a rule says so, or a return address of zero that a rule has found, or a chain
- * of frame records that has an end. A frame pointer that just happens to be zero is WK_USER_NO_INFO.
+ * A root is never guessed: a rule says so, or a return address of zero that rules alone have led to, or
+ * a chain of frame records has an end. A frame pointer that just happens to be zero is WK_USER_NO_INFO.
  *
  * Stops: WK_USER_ROOT      outermost frame
  *	  WK_USER_NO_INFO   no rule for this address
  *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that isn't known in this frame
- *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise
+ *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise; or guesses have
+ *			      led to a return address of zero
  *	  WK_USER_FAULT     stack not readable
  *
  * Architecture: WK_ARCH_ARM64 when set (by the includer, or here from the target), else x86-64.
@@ -86,6 +87,8 @@ struct wk_regs {
 	__u32 kept;		/* general[] is this frame's too, if it relies on a register: what it
 				 * called and what is the leaf saves nothing on the stack */
 	__u32 chained;		/* fp was found in the frame record that pc was found in */
+	__u32 guessed;		/* this frame, or one below, was found without a rule */
+	__u32 pad;
 	__u64 bx_at;		/* x86-64: where this frame's rbx is saved; 0: it is in general[] */
 	__u64 general[WK_GENERAL]; /* x86-64: by DWARF number, but sp and fp; arm64: unused */
 	__u64 scratch[WK_SIGFRAME_WORDS];
@@ -185,8 +188,9 @@ static __always_inline enum wk_outcome wk_move(struct wk_regs *r, const struct w
 #ifdef WK_ARCH_ARM64
 	pair[1] &= ~r->pac_mask;
 #endif
-	if (!pair[1])	/* clone, makecontext and bare entry code leave 0 above the first frame */
-		return WK_USER_ROOT;
+	/* clone, makecontext and bare entry code leave 0 above the first frame; memory is full of 0 */
+	if (!pair[1])
+		return r->guessed ? WK_USER_BAD_FRAME : WK_USER_ROOT;
 	r->kept = r->leaf && rule->cfa == r->sp + 8;
 	r->sp = rule->cfa;
 #ifndef WK_ARCH_ARM64
@@ -297,11 +301,9 @@ static __always_inline enum wk_outcome wk_fp_step(struct wk_regs *r, __u32 certa
 		return certain || r->chained ? WK_USER_ROOT : WK_USER_NO_INFO;
 	if (rule.cfa < r->fp || (r->fp < r->sp && rule.cfa >= r->sp))
 		return WK_USER_BAD_FRAME;
+	r->guessed |= !certain;
 	stop = wk_move(r, &rule);
-	if (!stop)
-		r->chained = 1;
-	else if (stop == WK_USER_ROOT && !certain && !r->chained)
-		stop = WK_USER_NO_INFO;
+	r->chained |= !stop;
 	return stop;
 }
 
@@ -410,6 +412,7 @@ static __always_inline int wk_leaf_step(struct wk_regs *r)
 #endif
 	r->pc = ra;
 	r->exact = r->leaf = r->kept = r->chained = 0;
+	r->guessed = 1;
 	return 1;
 }
 

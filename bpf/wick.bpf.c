@@ -195,7 +195,7 @@ static __always_inline u32 start_user(void *ctx, struct walk *w, struct task_str
 	if (!w->mm || BPF_CORE_READ(t, flags) & (PF_KTHREAD | PF_IO_WORKER))
 		return WK_USER_NONE;
 	w->regs.leaf = w->regs.exact = 1;
-	w->regs.kept = w->regs.chained = 0;
+	w->regs.kept = w->regs.chained = w->regs.guessed = 0;
 	w->regs.bx_at = 0;
 	w->regs.pac_mask = cfg.pac_mask;
 	if (!MODE_IS_USER(mode))

@@ -262,7 +262,8 @@ struct wk_capture {
 	struct wk_sample sample;	/* without stacks and outcome */
 	__u64 regs[20];			/* pc, sp, fp, lr, then 16 general registers by DWARF number */
 	__u64 bx_at;			/* from here on as in struct wk_regs */
-	__u32 exact, leaf, kept, chained;
+	__u32 exact, leaf, kept, chained, guessed;
+	__u32 pad;
 	__u32 nr_kernel, nr_user, nr_vmas, stack_bytes;
 	__u64 kernel[WK_KERNEL_FRAMES + 1];
 	__u64 user[WK_CAPTURE_FRAMES];
@@ -329,7 +330,7 @@ WK_ASSERT(WK_OFFSET(wk_region, words) % 64 == 0, "so do words");
 WK_ASSERT(sizeof(struct wk_file_key) == 24, "no padding in a map key");
 WK_ASSERT(sizeof(struct wk_file_event) == 80 + WK_PATH_BYTES, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
-WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 8 + 32, "no hidden padding");
+WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 8 + 40, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_capture, stack) % 8 == 0, "the copied stack is aligned");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
 WK_ASSERT(sizeof(struct wk_config) == 96, "no hidden padding");

@@ -14,7 +14,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 static uint64_t covered(const struct unwtab_stats *s)
 {
-	return s->eh_frame_bytes + s->debug_frame_bytes + s->code_bytes;
+	return s->eh_frame_bytes + s->debug_frame_bytes + s->code_bytes + s->go_bytes;
 }
 
 static void add_source(struct buf *b, const char *name, uint64_t bytes, const struct unwtab_stats *s)
@@ -33,12 +33,13 @@ static void add_sources(struct buf *b, const struct mapped_file *f)
 	else if (f->error)
 		buf_printf(b, "none: %s", strerror(-f->error));
 	else if (s->go)
-		buf_str(b, "go (frame pointers; .debug_frame for leaves)");
+		buf_str(b, s->go_bytes ? "" : "go (frame pointers; .debug_frame for leaves)");
 	add_source(b, ".eh_frame", s->eh_frame_bytes, s);
 	if (!s->go)
 		add_source(b, ".debug_frame", s->debug_frame_bytes, s);
 	add_source(b, "code", s->code_bytes, s);
 	add_source(b, "over the limit", s->code_left, s);
+	add_source(b, "gopclntab", s->go_bytes, s);
 }
 
 static void print_file(const struct mapped_file *f)

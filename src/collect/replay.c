@@ -83,6 +83,7 @@ static void load_registers(const struct wk_capture *c, struct wk_regs *ret)
 		.leaf = c->leaf,
 		.kept = c->kept,
 		.chained = c->chained,
+		.guessed = c->guessed,
 		.bx_at = c->bx_at,
 	};
 	memcpy(ret->general, &c->regs[4],
