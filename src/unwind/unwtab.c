@@ -4,6 +4,8 @@
  *
  * FDEs are sorted, not rows: they are ten times fewer, and their rows then come out in order.
  */
+#include <elf.h>
+
 #include "base/map.h"
 #include "unwind/places.h"
 
@@ -154,10 +156,10 @@ static void lands(struct compiler *c, uint64_t vaddr, const struct cfi_rule *rul
 	int64_t size;
 
 	if (rule->scratch != (1 << 0 | 1 << 1) || row->cfa != WK_CFA_FP || row->cfa_off != 2 ||
-	    WK_ROW_FP(*row) != WK_FP_SAVED || row->fp_off != -2 || c->machine != EM_X86_64)
+	    WK_ROW_FP(*row) != WK_FP_SAVED || row->fp_off != -2 || c->p.machine != EM_X86_64)
 		return;
 	if (!c->frame_words && offset >= SUB_MAX &&
-	    !elf_read(c->elf, offset - SUB_MAX, code, SUB_MAX)) {
+	    !elf_read(c->p.elf, offset - SUB_MAX, code, SUB_MAX)) {
 		size = sub_before(code);
 		size = size > 0 ? size - rule->ax : 0;
 		c->frame_words = size % 8 == 0 && size / 8 <= INT16_MAX ? (int16_t)(size / 8) : 0;
