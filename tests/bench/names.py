@@ -8,8 +8,8 @@ are installed. "All" is addresses a second of CPU time of a fresh process, openi
 time of a process that is asked for a single one. Memory is the process's largest resident set.
 
 Then a recording as a whole, with wick's CPU from the start to named stacks and inlined calls in the file
-against perf's, recording and perf script with its default inlining: under a program with debug
-information, node and gcc -O2. Needs root and perf.
+against perf's, recording and perf script with its default inlining: under perl, python3, node, gcc -O2 and
+a program with debug information. Needs root and perf.
 """
 
 import argparse
@@ -91,18 +91,20 @@ def print_recording(seconds, directory):
     with open(os.path.join(directory, "load.c"), "w") as f:
         f.write(bench.generated_c())
     loads = [argv for name, (needs, argv) in bench.LOADS.items()
-             if name in ("node", "cc1") and shutil.which(needs)]
+             if name != "openssl" and shutil.which(needs)]
     if program:
         loads.append(["sh", "-c", f"while :; do {program}; done"])
     data, out = os.path.join(directory, "perf.data"), os.path.join(directory, "out.pb.gz")
     with bench.running(*loads, cwd=directory):
-        wick, _, _, _ = bench.run(bench.WICK, "record", "-q", "-a", "-F", str(bench.HZ), "-d", str(seconds),
-                                  "-o", out)
+        argv = [bench.WICK, "record", "-q", "-a", "-F", str(bench.HZ), "-d", str(seconds), "-o", out]
+        wick, _, _, _ = bench.run(*argv)
+        no_lines, _, _, _ = bench.run(*argv, "--no-lines")
         perf, _, _, _ = bench.run("perf", "record", "-q", "-a", "-F", str(bench.HZ), "--call-graph", "dwarf",
                                   "-o", data, "--", "sleep", str(seconds))
     script, _, wall, _ = bench.run("perf", "script", "-i", data)
     with_none, _, _, _ = bench.run("perf", "script", "--no-inline", "-i", data)
-    print(f"\nA recording of {seconds} s at {bench.HZ} Hz with its inlined calls, CPU seconds: wick {wick:.2f}; "
+    print(f"\nA recording of {seconds} s at {bench.HZ} Hz with its inlined calls, CPU seconds: wick {wick:.2f} "
+          f"(without lines {no_lines:.2f}); "
           f"perf {perf + script:.2f} (without inlined calls {perf + with_none:.2f}); "
           f"wick / perf {wick / (perf + script):.3f}. perf script took {wall:.1f} s.")
 
@@ -110,13 +112,15 @@ def print_recording(seconds, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="look-ups only")
+    parser.add_argument("--record", action="store_true", help="the recording only")
     args = parser.parse_args()
     if not os.path.exists(ADDRESSES):
         sys.exit(f"names.py: there is no {ADDRESSES}")
     with tempfile.TemporaryDirectory() as directory:
-        print_rates(directory)
+        if not args.record:
+            print_rates(directory)
         if not args.quick and not os.geteuid() and shutil.which("perf"):
-            print_recording(5, directory)
+            print_recording(10, directory)
 
 
 if __name__ == "__main__":
