@@ -277,7 +277,8 @@ static int start_builder(struct agent *a, struct err *e)
 		.processes = a->rec->processes,
 		.bytes = o->symbol_bytes,
 		.want_lines = o->lines,
-		.lines = { .inlines = o->inlines, .max_bytes = o->lines_bytes },
+		.lines = { .inlines = o->inlines, .max_bytes = o->lines_bytes,
+			   .max_ns = o->lines_ns },
 	};
 	struct builder_options bo = {
 		.event = a->event,

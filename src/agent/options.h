@@ -98,7 +98,7 @@ struct agent_options {
 
 	/* names */
 	bool lines, inlines;
-	uint64_t symbol_bytes, lines_bytes;
+	uint64_t symbol_bytes, lines_bytes, lines_ns;
 	uint32_t demangle;		/* enum demangle_mode */
 
 	/* limits */

@@ -258,6 +258,9 @@ const struct option_row agent_rows[] = {
 	{ OPT_SIZE, 0, "lines-bytes", "BYTES", "memory for debug information at most",
 	  OPT(lines_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "32M",
 	  .key = "symbols-lines-bytes" },
+	{ OPT_SECONDS, 0, "lines-time", "SECONDS", "time for debug information at most, of a window; a "
+	  "quarter of it for one file", OPT(lines_ns), .min = SECOND / 100, .max = 3600 * SECOND,
+	  .def = "1", .key = "symbols-lines-time" },
 
 	{ OPT_U32, 0, "cpu-budget", "MILLICPUS", "CPU of wick itself, in thousandths of one; above "
 	  "it the frequency falls; by default 10 for each CPU", OPT(cpu_budget), .min = 1,
