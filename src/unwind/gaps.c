@@ -50,6 +50,16 @@ static bool is_cold_part(const struct elf *e, const struct elf_symbols *t, const
 	return !elf_read(e, t->strings + s->st_name, name, n) && strstr(name, ".cold");
 }
 
+/* Assembly may not say what a symbol is; a global one in code is a function (Go's crosscall1). */
+static bool is_function(const Elf64_Sym *s)
+{
+	unsigned int kind = ELF64_ST_TYPE(s->st_info);
+
+	return kind == STT_FUNC || kind == STT_GNU_IFUNC ||
+	       (kind == STT_NOTYPE && ELF64_ST_BIND(s->st_info) == STB_GLOBAL &&
+		s->st_shndx < SHN_LORESERVE);
+}
+
 static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool *ret_stripped)
 {
 	cleanup(freep_cleanup) Elf64_Sym *chunk = NULL;
@@ -70,9 +80,8 @@ static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool 
 			return 0;
 		for (size_t k = 0; k < m && !r; k++) {
 			const Elf64_Sym *s = &chunk[k];
-			unsigned int kind = ELF64_ST_TYPE(s->st_info);
 
-			if ((kind == STT_FUNC || kind == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
+			if (is_function(s) && s->st_shndx != SHN_UNDEF &&
 			    code_holds(c, s->st_value) && !is_cold_part(e, &t, s))
 				r = code_function(c, s->st_value);
 		}

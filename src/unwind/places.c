@@ -114,7 +114,7 @@ static int add_fdes(struct places *p, struct cfi *cfi, uint32_t flag)
 	return 0;
 }
 
-/* Of those that start together the last will count: trampoline, entry, .eh_frame, .debug_frame. */
+/* Of those that start together the last will count: trampoline, entry, .eh_frame, Go, code, .debug_frame. */
 static int by_start(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -254,17 +254,6 @@ static int add_eh_frame(struct places *p)
 	return add_fdes(p, &p->cfi[0], 0);
 }
 
-/* The separate debug file, or NULL. Few files need it. */
-static const struct elf *debug_file(struct places *p)
-{
-	if (p->open_debug)
-		p->debug = p->open_debug->open(p->open_debug->arg);
-	p->open_debug = NULL;
-	if (p->debug && elf_machine(p->debug) != p->machine)
-		p->debug = NULL;
-	return p->debug;
-}
-
 /* A damaged table is as good as none: there are still frame pointers. */
 static int add_go(struct places *p)
 {
@@ -286,7 +275,21 @@ static int add_go(struct places *p)
 			return r;
 		p->go_funcs[p->ngo_funcs++] = f;
 	}
-	return r == -ENOMEM || r == -EIO ? r : 0;
+	if (r == -ENOMEM || !p->ngo_funcs)
+		return r == -ENOMEM ? r : 0;
+	sort_places(p);
+	return find_gaps(p);
+}
+
+/* The separate debug file, or NULL. Few files need it. */
+static const struct elf *debug_file(struct places *p)
+{
+	if (p->open_debug)
+		p->debug = p->open_debug->open(p->open_debug->arg);
+	p->open_debug = NULL;
+	if (p->debug && elf_machine(p->debug) != p->machine)
+		p->debug = NULL;
+	return p->debug;
 }
 
 static int add_debug_frame(struct places *p)
@@ -418,7 +421,8 @@ static bool is_entry(const struct places *p, uint64_t offset)
 	return false;
 }
 
-/* Rules made from code where there are no others. Go's code is walked by its frame pointers. */
+/* Rules made from code where there are no others. Go's code without its tables is walked by its frame
+ * pointers. */
 static int add_code(struct places *p)
 {
 	const struct elf *debug = NULL;
@@ -427,7 +431,7 @@ static int add_code(struct places *p)
 	size_t n = 0;
 	int r;
 
-	if (p->machine != EM_X86_64 || p->go)
+	if (p->machine != EM_X86_64 || (p->go && !p->ngo_funcs))
 		return 0;
 	if (!entry || !s || !is_entry(p, entry - s->vaddr + s->offset))
 		entry = 0;

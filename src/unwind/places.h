@@ -17,7 +17,7 @@
 #include "unwind/unwtab.h"
 
 #define PLACES_SEGMENTS_MAX 64		/* executable PT_LOADs; files have 1 to 4 */
-#define PLACES_SECTION_MAX  (1u << 29)	/* so that an offset leaves room for the flags below */
+#define PLACES_SECTION_MAX  (1u << 29)	/* so that an offset leaves room for the three flags below */
 
 /* A piece of code with a rule, or rules. */
 struct place {
@@ -30,22 +30,23 @@ enum {
 	PLACE_ENTRY = 1,
 };
 #define PLACE_DEBUG 0x80000000u	/* + offset in .debug_frame */
-#define PLACE_GO    0x20000000u	/* + number in go_funcs[] */
 #define PLACE_CODE  0x40000000u	/* + number of the piece of code */
+#define PLACE_GO    0x20000000u	/* + number in go_funcs[] */
 
 struct places {
 	struct place *v;
 	size_t n, cap;
 	struct cfi cfi[2];	/* .eh_frame, .debug_frame */
 	struct code *code;	/* what no section covers; or NULL */
-	struct gorows *gorows;	/* of a Go program whose tables are understood; or NULL */
+	struct gorows *gorows;	/* or NULL */
 	struct gorows_func *go_funcs;
-	size_t ngo_funcs, go_funcs_cap;
+	size_t ngo_funcs;
 	uint16_t machine;
 	bool go;
 
-	/* private */
 	const struct elf *elf;
+
+	/* private */
 	const struct unwtab_limits *limits;
 	struct unwtab_stats *stats;
 	const struct unwtab_debug *open_debug;	/* NULL: there is none, or it has been asked for */
@@ -54,7 +55,7 @@ struct places {
 	size_t nsegments;
 	void *section[2];
 	struct gap *gaps;	/* between places, by segment */
-	size_t ngaps, gaps_cap;
+	size_t ngaps, gaps_cap, go_funcs_cap;
 };
 
 /* *p is zeros, and is to be freed after failure too. Borrows all but stats until places_free. Errors as

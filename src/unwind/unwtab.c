@@ -247,7 +247,7 @@ static void compile_go(struct compiler *c, const struct gorows_func *f, uint64_t
 	c->first = f->start;
 	c->to_offset = place_start - f->start;
 	r = gorows_run(c->p.gorows, f, c->to_offset, each_go_row, c);
-	if (r == -ENOMEM)
+	if (r == -ENOMEM)	/* after other errors the rest of the function has no rows */
 		c->err = r;
 }
 

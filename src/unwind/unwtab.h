@@ -12,11 +12,12 @@
  * Sources, the first that covers an address wins:
  *	.eh_frame	found by section, or by PT_GNU_EH_FRAME where sections were stripped
  *	signal frames	the trampoline's code bytes, where .eh_frame covers nothing (musl, Go, vDSO)
- *	Go's tables	gorows.h
+ *	Go's tables	x86-64, Go 1.18 and later (gorows.h)
  *	.debug_frame	of the file, else of its separate debug file; of Go programs without these
- *			tables only what it says of code that has no frame yet or none at all (WK_CFA_LEAF): it doesn't know
- *			of saved frame pointers, by which the rest of their code is walked
- *	code		x86-64 but Go: what its instructions do to the stack (code.h), of gaps of 16
+ *			tables only what it says of code that has no frame yet or none at all
+ *			(WK_CFA_LEAF): it doesn't know of saved frame pointers, by which the rest of
+ *			their code is walked
+ *	code		x86-64 but such Go: what its instructions do to the stack (code.h), of gaps of 16
  *			bytes or more; bare _start is the root
  *	entry point	where none of these has it: up to 64 bytes of _start, the root
  * Only what lies in executable PT_LOADs counts, and rows are by file offset. Where FDEs overlap,
@@ -54,9 +55,9 @@ struct unwtab_stats {
 	uint32_t trampolines;	/* found by their code */
 	/* bytes of executable sections (of segments in a file without any), and of those covered by */
 	uint64_t text_bytes;
-	uint64_t eh_frame_bytes, debug_frame_bytes, code_bytes, go_bytes;
+	uint64_t eh_frame_bytes, go_bytes, debug_frame_bytes, code_bytes;
 	uint64_t code_left;	/* that no FDE covers and that wasn't followed, over limits.code_bytes */
-	bool go;
+	bool go;		/* without go_bytes: it goes by frame pointers */
 	uint32_t rows, sides;
 	size_t bytes;		/* of the table */
 	uint32_t reasons[RULE_REASONS_MAX]; /* rules refused, before merging of equal rows */
