@@ -410,6 +410,7 @@ static int ready(struct debuginfo *d, struct unit *u)
 
 	if (u->state != FRESH)
 		return u->state == FAILED ? u->error : 0;
+	d->rss = rss();	/* what else grew since the last unit isn't ours */
 	r = read_unit(d, u);
 	u->state = r ? FAILED : READY;
 	u->error = r;
