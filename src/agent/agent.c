@@ -253,7 +253,8 @@ static int start_recorder(struct agent *a, struct err *e)
 		.window_bytes = o->window_bytes,
 		.max_files = o->max_files,
 	};
-	struct recorder_options ro = { .rows_bytes = o->unwind_bytes };
+	struct recorder_options ro = { .rows_bytes = o->unwind_bytes,
+				       .processes = { .java_perfmap = o->java_perfmap } };
 	int r = setup_kernel(o->unsafe_kernel, &so, &a->kallsyms, e);
 
 	if (!r)

@@ -97,7 +97,7 @@ struct agent_options {
 	uint32_t max_connections;
 
 	/* names */
-	bool lines, inlines;
+	bool lines, inlines, java_perfmap;
 	uint64_t symbol_bytes, lines_bytes, lines_ns;
 	uint32_t demangle;		/* enum demangle_mode */
 

@@ -253,6 +253,8 @@ const struct option_row agent_rows[] = {
 	  OPT(lines), .key = "symbols-lines" },
 	{ OPT_FLAG, 0, "inlines", NULL, "of lines: inlined calls as frames of their own", OPT(inlines),
 	  .def = "yes", .key = "symbols-inlines" },
+	{ OPT_FLAG, 0, "java-perfmap", NULL, "ask Java machines to list their code (HotSpot, JDK 17 and later)",
+	  OPT(java_perfmap), .key = "symbols-java-perfmap" },
 	{ OPT_SIZE, 0, "symbol-bytes", "BYTES", "memory for symbol tables and names at most",
 	  OPT(symbol_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "8M", .key = "symbols-bytes" },
 	{ OPT_SIZE, 0, "lines-bytes", "BYTES", "memory for debug information at most",

@@ -20,7 +20,7 @@
 #include "profile/report.h"
 
 struct options {
-	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines;
+	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines, java_perfmap;
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
@@ -72,6 +72,8 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", 
 	  "memory of unwind tables at most; by default 1/512 of the machine's, 16M to 64M",
 	  OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30 },
+	{ OPT_FLAG, 0, "java-perfmap", NULL, "ask Java machines to list their code (HotSpot, JDK 17 and later)",
+	  OPT(java_perfmap) },
 	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "tables of the code that runtimes list, at most",
 	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "32M" },
 	{ OPT_U32, 0, "jit-processes", "N", "processes asked for their code at a time",
@@ -261,7 +263,8 @@ static int prepare(struct record *r, struct err *e)
 	const struct options *o = r->o;
 	struct recorder_options ro = {
 		.rows_bytes = o->unwind_bytes,
-		.processes = { .max_bytes = o->jit_bytes, .max_processes = o->jit_processes },
+		.processes = { .max_bytes = o->jit_bytes, .max_processes = o->jit_processes,
+			       .java_perfmap = o->java_perfmap },
 	};
 	struct sampler_options so = {
 		.event = r->event,

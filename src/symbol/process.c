@@ -10,7 +10,10 @@
 
 #define NONE UINT32_MAX
 
-enum { DRAIN_NS = 50000000 };	/* that one drain takes at most */
+enum {
+	DRAIN_NS = 50000000,	/* that one drain takes at most */
+	ASK_PAUSE_US = 10000,	/* between two looks at whether an answer is there */
+};
 
 struct frame {
 	uint64_t number;
@@ -254,7 +257,7 @@ static int find_process(struct processes *p, const struct process_key *key, uint
 	if (!r)
 		r = strtab_puts(&fresh.names, "", &none);	/* so that no name is 0 */
 	if (!r)
-		r = runtime_new(key->pid, key->start_time, &fresh.runtime);
+		r = runtime_new(key->pid, key->start_time, p->o.java_perfmap, &fresh.runtime);
 	if (!r)
 		r = map_put(&p->keys, key, ret, NULL);
 	if (r) {
@@ -344,9 +347,35 @@ int processes_refresh(struct processes *p, uint64_t deadline)
 	return r == -ENOMEM ? r : 0;
 }
 
+static bool anyone_is_asked(struct processes *p)
+{
+	HOLD(p);
+
+	for (size_t i = 0; i < p->keys.n; i++)
+		if (runtime_is_asked(p->all[i].runtime))
+			return true;
+	return false;
+}
+
+static void ask_all(struct processes *p)
+{
+	HOLD(p);
+
+	for (size_t i = 0; i < p->keys.n; i++)
+		(void)runtime_ask(p->all[i].runtime);
+}
+
 int processes_finish(struct processes *p, uint64_t deadline)
 {
-	return processes_refresh(p, deadline);
+	int r;
+
+	ask_all(p);
+	r = processes_refresh(p, deadline);
+	while (!r && anyone_is_asked(p) && clock_monotonic() < deadline) {
+		usleep(ASK_PAUSE_US);
+		r = processes_refresh(p, deadline);
+	}
+	return r;
 }
 
 /* ---- forgetting ---- */

@@ -58,6 +58,7 @@ enum {
 struct processes_options {
 	uint64_t max_bytes;	/* 0: PROCESSES_BYTES_DEFAULT */
 	uint32_t max_processes;	/* with descriptors of their files; 0: PROCESSES_DEFAULT */
+	bool java_perfmap;	/* make Java machines write their perf map (attach.h) */
 };
 
 struct process_symbol {
@@ -90,7 +91,7 @@ int must_check processes_frame(struct processes *p, const struct process_key *ke
 /* Reads what the runtimes have written since; stops at the deadline (CLOCK_MONOTONIC ns) and goes on
  * there the next time. What can't be read is just not known. 0, -ENOMEM. */
 int must_check processes_refresh(struct processes *p, uint64_t deadline);
-/* The last time before the frames are named. */
+/* The last time before the frames are named: Java machines are asked once more and waited for. */
 int must_check processes_finish(struct processes *p, uint64_t deadline);
 
 /* 0; -ENOENT: not a word of these processes, or forgotten. Copies. */

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "proc/attach.h"
 #include "proc/maps.h"
 #include "proc/pid.h"
 #include "symbol/jitdump.h"
@@ -27,6 +29,10 @@ struct runtime {
 	struct jitdump jitdump;
 	struct codemap jit_codes;
 	uint32_t maps_wait, maps_pause;	/* looks to go without reading the mappings; the last pause */
+	struct attach attach;
+	bool java_perfmap, asking;
+	int asked;		/* how that went the last time: 0, or why not */
+	uint64_t ask_next;
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -37,7 +43,7 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret)
+int runtime_new(uint32_t pid, uint64_t start_time, bool java_perfmap, struct runtime **ret)
 {
 	struct runtime *rt = calloc(1, sizeof(*rt));
 
@@ -45,6 +51,8 @@ int runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret)
 		return -ENOMEM;
 	rt->pid = pid;
 	rt->start_time = start_time;
+	rt->java_perfmap = java_perfmap;
+	attach_init(&rt->attach, "Compiler.perfmap");
 	if (start_time)
 		rt->started = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
 			      (int64_t)start_time;
@@ -60,6 +68,8 @@ void runtime_end(struct runtime *rt)
 {
 	perfmap_close(&rt->perfmap);
 	jitdump_close(&rt->jitdump);
+	attach_done(&rt->attach);
+	rt->asking = false;
 	rt->ended = true;
 }
 
@@ -192,6 +202,43 @@ static bool time_for_maps(struct runtime *rt)
 	return true;
 }
 
+/* ---- Java ---- */
+
+static void ask_java(struct runtime *rt, int dir, const struct pid_info *info)
+{
+	int r;
+
+	if (rt->java_perfmap && !rt->asking && clock_monotonic() >= rt->ask_next)
+		(void)runtime_ask(rt);
+	if (!rt->asking)
+		return;
+	r = attach_step(&rt->attach, dir, rt->pid, info);
+	if (r == -EINPROGRESS)
+		return;
+	rt->asking = false;
+	rt->asked = r;
+	if (r && r != -ETIMEDOUT)
+		rt->java_perfmap = false;	/* nor will it later */
+}
+
+bool runtime_ask(struct runtime *rt)
+{
+	if (!rt->java_perfmap || rt->gone || rt->ended)
+		return false;
+	if (!rt->asking) {
+		attach_done(&rt->attach);
+		attach_init(&rt->attach, "Compiler.perfmap");
+		rt->ask_next = clock_monotonic() + RUNTIME_ASK_NS;
+		rt->asking = true;
+	}
+	return true;
+}
+
+bool runtime_is_asked(const struct runtime *rt)
+{
+	return rt->asking && !rt->gone;
+}
+
 /* ---- all of it ---- */
 
 void runtime_look(struct runtime *rt)
@@ -208,6 +255,7 @@ void runtime_look(struct runtime *rt)
 			find_left_perfmap(rt);
 		return;
 	}
+	ask_java(rt, dir, &info);
 	find_perfmap(rt, dir, &info);
 	if (time_for_maps(rt))
 		find_jitdump(rt, dir, &info);

@@ -22,6 +22,7 @@ enum {
 	RUNTIME_MAPS_BYTES = 8 << 20,	/* of /proc/PID/maps; a jitdump isn't looked for in a longer one */
 	RUNTIME_MAPS_PAUSE = 64,	/* updates between two looks into it, at most */
 };
+#define RUNTIME_ASK_NS 60000000000ULL
 
 struct runtime_place {		/* where a piece of code is described; zero: nowhere yet */
 	uint64_t where;
@@ -36,14 +37,20 @@ struct runtime_code {
 	uint32_t line;		/* of the address; 0: unknown */
 };
 
-/* Touches nothing yet. start_time: of the process, ns since boot; 0 is whoever has the pid. */
-int must_check runtime_new(uint32_t pid, uint64_t start_time, struct runtime **ret);
+/* Touches nothing yet. start_time: of the process, ns since boot; 0 is whoever has the pid.
+ * java_perfmap: a Java machine is asked for its perf map (attach.h), when it is met, every
+ * RUNTIME_ASK_NS, and when runtime_ask() says so. */
+int must_check runtime_new(uint32_t pid, uint64_t start_time, bool java_perfmap,
+			   struct runtime **ret);
 void runtime_free(struct runtime *rt);
 /* The process runs another program now: what it says from here on is about that. */
 void runtime_end(struct runtime *rt);
 
-/* Looks for files that weren't there before. */
+/* Looks for files that weren't there before; goes on with what is being asked. */
 void runtime_look(struct runtime *rt);
+/* Asks once more. False: it has nothing to say, now or ever. */
+bool runtime_ask(struct runtime *rt);
+bool runtime_is_asked(const struct runtime *rt);	/* and hasn't answered yet */
 /* Reads what is new. max_bytes: of its tables. until: where records have times, only what happened by
  * then (CLOCK_MONOTONIC ns). *ret_changed: ask again for addresses. 0; -EAGAIN: stopped at the deadline
  * (CLOCK_MONOTONIC ns); -ENOMEM. */

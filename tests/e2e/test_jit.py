@@ -121,3 +121,35 @@ def test_node(flag):
         expect_most(r, both, among=named, share=0.9)
         anon = lambda s: any(f.name == "[unknown]" for f in s.frames)  # noqa: E731
         lib.check(count(r, anon) <= 0.02 * count(r), f"nameless frames:\n{lib.top(r)}")
+
+
+JAVA = """
+public class Work {
+    static long leafOfAll(long x) { long s = 0; for (int i = 0; i < 3000; i++) s += x * i ^ (s >> 3); return s; }
+    public static void main(String[] a) {
+        long end = System.nanoTime() + 60_000_000_000L, s = 0;
+        while (System.nanoTime() < end) s += leafOfAll(s);
+        System.out.println(s);
+    }
+}
+"""
+
+
+def test_java():
+    """A machine that lists nothing by itself is asked to, and only with the flag."""
+    lib.need("java", "javac")
+    with open("Work.java", "w") as f:
+        f.write(JAVA)
+    subprocess.run(["javac", "Work.java"], check=True)
+    named = lambda s: any("Work." in f.name for f in s.frames)  # noqa: E731
+    with lib.running("java", "-XX:+PreserveFramePointer", "-cp", ".", "Work") as java:
+        lib.let_work(java.pid, seconds=1)
+        path = f"/tmp/perf-{java.pid}.map"
+        try:
+            lib.record_work("-p", java.pid, of=[java], seconds=0.5)
+            lib.check(not os.path.exists(path), "it was asked without the flag")
+            r = lib.record_work("-p", java.pid, "--java-perfmap", of=[java], seconds=1)
+            expect_some(r, named, at_least=200)
+        finally:
+            if os.path.exists(path):
+                os.unlink(path)
