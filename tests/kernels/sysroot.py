@@ -16,7 +16,8 @@ sys.path.insert(0, HERE)
 import archive  # noqa: E402
 
 PACKAGES = ["libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "zlib1g-dev", "libprotobuf-c-dev",
-            "libcurl4-gnutls-dev", "libiberty-dev", "libzydis-dev", "busybox-static"]
+            "libcurl4-gnutls-dev", "libiberty-dev", "libzydis-dev", "liblzma-dev", "libzstd-dev",
+            "libyaml-dev", "libjansson-dev", "libmicrohttpd-dev", "busybox-static"]
 
 
 def release():
