@@ -12,6 +12,7 @@ int code_new(struct code **ret)
 	c->states = (struct map)MAP_INIT(sizeof(struct code_state));
 	c->functions = (struct map)MAP_INIT(sizeof(uint32_t));
 	c->returnless = (struct map)MAP_INIT(sizeof(uint32_t));
+	c->own = (struct map)MAP_INIT(sizeof(uint32_t));
 	*ret = c;
 	return 0;
 }
@@ -26,6 +27,7 @@ void code_free(struct code *c)
 	map_free(&c->states);
 	map_free(&c->functions);
 	map_free(&c->returnless);
+	map_free(&c->own);
 	free(c->roots.v);
 	free(c->refs.v);
 	free(c->found.v);
@@ -138,10 +140,32 @@ static bool is_behind_end(struct code *c, const struct piece *p, uint32_t at)
 {
 	if (at == p->at || c->marks[at - 1] != UNSEEN || c->bytes[at - 1] == 0xcc)
 		return true;
+	if (c->bytes[at - 1] != 0x90 && c->bytes[at - 1])	/* how nops end */
+		return false;
 	for (uint32_t k = 1; k < INSN_SIZE_MAX && at - p->at >= k; k++)
 		if (padding_at(c, at - k) == k)
 			return true;
 	return false;
+}
+
+static int by_at(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts; each address once. */
+static void make_set(struct list *l)
+{
+	size_t n = 0;
+
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), by_at);
+	for (size_t i = 0; i < l->n; i++)
+		if (!n || l->v[n - 1] != l->v[i])
+			l->v[n++] = l->v[i];
+	l->n = n;
 }
 
 /* A run from what may be a function. *ret says whether all that it came to agrees. */
@@ -156,19 +180,22 @@ static int run_guess(struct code *c, uint32_t at, bool *ret)
 }
 
 /* Addresses that something takes are functions, or labels that a jump table has. Only the former agree
- * with what is around them. Those behind which nothing is known yet wait for another round. */
+ * with what is around them. Those behind which nothing is known yet wait for another round; between
+ * sections zeros are padding. */
 static int run_refs(struct code *c)
 {
 	size_t kept = 0;
 	int r = 0;
 
+	make_set(&c->refs);
 	for (size_t i = 0; i < c->refs.n && !r; i++) {
 		uint32_t at = c->refs.v[i], n;
 		bool good = false;
 
 		if (c->marks[at] != UNSEEN)
 			continue;
-		if (!is_behind_end(c, code_piece_of(c, at), at)) {
+		if (!is_behind_end(c, code_piece_of(c, at), at) &&
+		    (!may_start(c, at) || c->bytes[at - 1])) {
 			c->refs.v[kept++] = at;
 			continue;
 		}
@@ -205,13 +232,6 @@ static int run_prologues(struct code *c)
 }
 
 /* ---- jump tables ---------------------------------------------------------------------------- */
-
-static int by_at(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
 
 /* Runs from each unseen block of [from, to), all reached in one state. */
 static int run_between(struct code *c, uint32_t from, uint32_t to, const struct code_state *s)

@@ -4,6 +4,7 @@
 enum {
 	STATES_MAX = UINT16_MAX - 1,	/* states 1 .. STATES_MAX - 1 */
 	RETRIES = 64,			/* of a run; each learns of one call that doesn't return */
+	PATIENCE = 4096,		/* instructions until something that is only likely is proven */
 };
 
 int code_list_add(struct list *l, uint32_t at)
@@ -207,6 +208,7 @@ static int visit(struct code *c, struct path *p)
 {
 	uint16_t mark = c->marks[p->at];
 	struct code_state old;
+	uint32_t n;
 	int r;
 
 	if (mark == INSIDE)
@@ -223,13 +225,15 @@ static int visit(struct code *c, struct path *p)
 		}
 		p->state = state_meet(&old, &p->state);
 		if (state_equal(&old, &p->state)) {
-			c->confirmed = true;
+			c->confirmed |= map_find(&c->own, &p->at) == MAP_NONE;
 			return 0;
 		}
 	}
 	r = mark_of(c, &p->state, &mark);
 	if (!r)
 		r = set_mark(c, p->at, mark);
+	if (!r && c->unproven)
+		r = map_put(&c->own, &p->at, &n, NULL);
 	return r ? r : 1;
 }
 
@@ -293,11 +297,12 @@ static int follow(struct code *c, struct path *p)
 
 	if (r <= 0 || c->wrong)
 		return r;
-	if (!c->work) {
+	if (!c->work || !c->patience) {
 		c->wrong = true;
 		return 0;
 	}
 	c->work--;
+	c->patience--;
 	if (code_decode(c, p->at, &i))
 		return contradiction(c, suspect_of(p));	/* data, or an instruction cut off */
 	r = first ? arrive(c, p, &i) : 0;
@@ -329,6 +334,7 @@ static int run_once(struct code *c, uint32_t at, const struct code_state *s)
 	int r = 0;
 
 	c->npaths = c->nlater = c->nchanges = c->narrivals = c->found.n = 0;
+	map_clear(&c->own);
 	c->wrong = c->again = c->confirmed = false;
 	for (;;) {
 		do
@@ -354,6 +360,7 @@ int code_run(struct code *c, uint32_t at, const struct code_state *s, bool *ret_
 	int r;
 
 	c->no_clearing = false;
+	c->patience = c->unproven ? PATIENCE : UINT64_MAX;
 	for (int i = 0; i < RETRIES; i++) {
 		r = run_once(c, at, s);
 		if (r || !c->wrong)

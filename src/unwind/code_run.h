@@ -67,11 +67,13 @@ struct code {
 	uint64_t work;		/* instructions that may yet be followed */
 
 	/* of the run */
+	uint64_t patience;	/* instructions that it may yet follow */
 	struct path *paths;	/* to follow */
 	struct path *later;	/* when there are no more: those that come back from a call, if it does */
 	struct change *changes;
 	struct arrival *arrivals;
 	struct list found;	/* functions */
+	struct map own;		/* at: where an unproven one has been */
 	size_t npaths, paths_cap, nlater, later_cap, nchanges, changes_cap, narrivals, arrivals_cap;
 	bool wrong, again;	/* contradicted; contradicted and learnt from it */
 	bool no_clearing;	/* rbp = 0 doesn't mean the outermost frame */

@@ -17,6 +17,8 @@ OUTPUT = os.path.join(ROOT, "build", "e2e")
 
 # Hot functions stay functions, and frames are found by any walk.
 PLAIN = "-O1 -g -fno-inline -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer"
+# No frame pointers and no call frame information.
+UNDESCRIBED = "-O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables"
 CC = os.environ.get("CC", "gcc") + " -std=gnu17 -D_GNU_SOURCE -Wall -Wextra"
 CXX = os.environ.get("CXX", "g++") + " -std=gnu++17 -Wall -Wextra"
 
@@ -41,6 +43,10 @@ RECIPES = {
     "shares-lld-stripped": c("shares.c", "-fuse-ld=lld -s"),
     # as distributions build: no frame pointers
     "shares-nofp": c("shares.c", base="-O2 -g -fomit-frame-pointer"),
+    # code that nothing describes but itself
+    "shares-nocfi": c("shares.c", base=UNDESCRIBED),
+    "shares-nocfi-stripped": c("shares.c", "-s", base=UNDESCRIBED),
+    "shares-musl": f"musl-gcc -std=gnu17 -D_GNU_SOURCE {UNDESCRIBED} -static -o {{out}} shares.c",
     "deep": c("deep.c"),
     "storm": c("storm.c"),
     **{f"burst-{i}": c("burst.c", f"-DHOT=hot_burst_{i}") for i in range(4)},
