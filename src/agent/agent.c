@@ -10,6 +10,8 @@
 #include "agent/state.h"
 #include "collect/setup.h"
 
+#define KALLSYMS_PAUSE_NS 60000000000ULL	/* between two readings of the kernel's symbols */
+
 enum { DRAINS_PER_WINDOW = 3 };	/* maps of JIT code are read while their process lives */
 
 int64_t agent_wall_ns(void)
@@ -126,6 +128,23 @@ static void deliver(void *ctx, const struct labels *labels, const struct profile
 	pthread_mutex_unlock(&a->lock);
 	if (r)
 		log_warning("can't queue a profile: %s", strerror(-r));
+}
+
+/* The builder's thread, before each window: names of kernel code that was loaded since. */
+static void before_window(void *ctx, const struct samples *samples, struct symbolizer *s)
+{
+	struct agent *a = ctx;
+	struct kallsyms *fresh;
+
+	if (monotonic_ns() - a->kallsyms_read < KALLSYMS_PAUSE_NS ||
+	    !setup_kallsyms_stale(a->kallsyms, samples))
+		return;
+	a->kallsyms_read = monotonic_ns();
+	if (setup_kallsyms(&fresh))
+		return;
+	symbolizer_set_kallsyms(s, fresh);
+	kallsyms_free(a->kallsyms);
+	a->kallsyms = fresh;
 }
 
 /* The builder's thread, after each window: answers and tables of files back within their budget, or less
@@ -286,6 +305,7 @@ static int start_builder(struct agent *a, struct err *e)
 		.max_series = o->max_series,
 		.labels = series_labels_of,
 		.deliver = deliver,
+		.before = before_window,
 		.after = after_window,
 		.ctx = a,
 	};

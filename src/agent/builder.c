@@ -81,7 +81,14 @@ static void build_window(struct builder *b, const struct window *w)
 {
 	cleanup(series_cleanup) struct series_set set = { 0 };
 	uint64_t start = now_ns(), samples = 0;
-	int r = series_split(&w->samples, b->o.labels, b->o.ctx, b->o.max_series, &set);
+	int r;
+
+	if (b->o.before) {
+		pthread_mutex_lock(&b->naming);
+		b->o.before(b->o.ctx, &w->samples, b->o.symbolizer);
+		pthread_mutex_unlock(&b->naming);
+	}
+	r = series_split(&w->samples, b->o.labels, b->o.ctx, b->o.max_series, &set);
 
 	if (!r)
 		samples = build_all(b, w, &set);

@@ -42,7 +42,9 @@ struct builder_options {
 	/* Gets each series of a window; profile and labels are borrowed for the call. A failure is the
 	 * callee's to count. */
 	void (*deliver)(void *ctx, const struct labels *labels, const struct profile *profile);
-	/* Called on the thread after each window, under the lock: time to trim caches. May be NULL. */
+	/* Called on the thread before each window, under the lock, with its samples; and after it: time to
+	 * trim caches. May be NULL. */
+	void (*before)(void *ctx, const struct samples *samples, struct symbolizer *symbolizer);
 	void (*after)(void *ctx, struct symbolizer *symbolizer);
 	void *ctx;
 };

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "agent/probe.h"
+#include "collect/setup.h"
 #include "profile/pprof.h"
 
 enum {
@@ -109,8 +110,7 @@ static int from_probe(struct agent *a, const struct profile_request *q, const st
 	struct probe_options o = {
 		.sampler = a->sampler_options,
 		.rows_bytes = a->first->unwind_bytes,
-		.symbols = { .demangle = (enum demangle_mode)a->first->demangle,
-			     .kallsyms = a->kallsyms },
+		.symbols = { .demangle = (enum demangle_mode)a->first->demangle },
 		.duration_ns = q->duration_ns,
 		.gone = httpd_gone,
 		.gone_ctx = q->caller,
@@ -118,9 +118,17 @@ static int from_probe(struct agent *a, const struct profile_request *q, const st
 		.wanted_ctx = &s,
 	};
 
+	struct kallsyms *kallsyms = NULL;	/* the builder may exchange its own meanwhile */
+	int r;
+
+	if (setup_kallsyms(&kallsyms))
+		kallsyms = NULL;
+	o.symbols.kallsyms = kallsyms;
 	o.sampler.event = event;
 	o.sampler.freq = q->hz ? q->hz : PROBE_FREQ;
-	return probe_run(&o, ret, e);
+	r = probe_run(&o, ret, e);
+	kallsyms_free(kallsyms);
+	return r;
 }
 
 static int serve_profile(void *ctx, const struct profile_request *q, struct buf *ret, struct err *e)

@@ -47,7 +47,8 @@ struct agent {
 	const struct event *event;
 	uint64_t window_ns;
 
-	struct kallsyms *kallsyms;
+	struct kallsyms *kallsyms;		/* the builder's, under its lock */
+	uint64_t kallsyms_read;			/* when, CLOCK_MONOTONIC ns */
 	struct recorder *rec;			/* the loop's */
 	struct budget budget;			/* the loop's */
 	struct builder *builder;

@@ -394,24 +394,12 @@ static int record(struct record *r, struct err *e)
 /* Code that was loaded since the start (modules, BPF programs) is in a newer kallsyms. */
 static void refresh_kallsyms(struct record *r)
 {
-	const struct samples *s = &r->rec->samples;
 	struct kallsyms *fresh;
-	struct kallsym sym;
 
-	for (uint32_t i = 0; r->kallsyms && i < strtab_count(&s->stacks); i++)
-		for (size_t f = 0; f < samples_depth(s, i); f++) {
-			uint64_t frame = samples_frame(s, i, f);
-
-			if (!WK_FRAME_IS_KERNEL(frame))
-				break;	/* kernel frames come first */
-			if (kallsyms_lookup(r->kallsyms, frame, &sym))
-				continue;
-			if (!setup_kallsyms(&fresh)) {
-				kallsyms_free(r->kallsyms);
-				r->kallsyms = fresh;
-			}
-			return;
-		}
+	if (!setup_kallsyms_stale(r->kallsyms, &r->rec->samples) || setup_kallsyms(&fresh))
+		return;
+	kallsyms_free(r->kallsyms);
+	r->kallsyms = fresh;
 }
 
 static void naming(void *ctx, uint32_t done, uint32_t total)

@@ -23,6 +23,29 @@ int setup_kallsyms(struct kallsyms **ret)
 	return kallsyms_load("/proc/kallsyms", marks, ret, NULL);
 }
 
+static bool has_unknown(const struct kallsyms *k, const struct samples *s, uint32_t stack)
+{
+	struct kallsym sym;
+
+	for (size_t f = 0; f < samples_depth(s, stack); f++) {
+		uint64_t frame = samples_frame(s, stack, f);
+
+		if (!WK_FRAME_IS_KERNEL(frame))	/* kernel frames come first */
+			return false;
+		if (!kallsyms_lookup(k, frame, &sym))
+			return true;
+	}
+	return false;
+}
+
+bool setup_kallsyms_stale(const struct kallsyms *k, const struct samples *s)
+{
+	for (uint32_t i = 0; k && i < strtab_count(&s->stacks); i++)
+		if (has_unknown(k, s, i))
+			return true;
+	return false;
+}
+
 int setup_kernel(bool unsafe_kernel, struct sampler_options *so, struct kallsyms **ret,
 		 struct err *e)
 {

@@ -9,6 +9,7 @@
 #ifndef WICK_SETUP_H
 #define WICK_SETUP_H
 
+#include "collect/samples.h"
 #include "kernel/sampler.h"
 #include "symbol/kallsyms.h"
 
@@ -16,6 +17,9 @@
  * 0; -ENOTSUP with a sentence; -errno of reading the host. */
 int must_check setup_kernel(bool unsafe_kernel, struct sampler_options *so, struct kallsyms **ret,
 			    struct err *e);
+/* Whether there are kernel frames that k has no name for: code that was loaded since (modules, BPF
+ * programs) is in a newer kallsyms. k may be NULL: no. */
+bool setup_kallsyms_stale(const struct kallsyms *k, const struct samples *s);
 /* The kernel's symbols as of now, with the marks that setup_kernel() needs. */
 int must_check setup_kallsyms(struct kallsyms **ret);
 
