@@ -89,8 +89,9 @@ static int check(const struct search *s, const struct elf *candidate)
 	size_t n;
 	int r;
 
-	if (elf_machine(candidate) != elf_machine(s->of) || elf_type(candidate) == ET_REL ||
-	    (!s->alt && !elf_section_by_type(candidate, SHT_SYMTAB)))
+	if (elf_machine(candidate) != elf_machine(s->of) ||	/* dwz makes ET_REL files */
+	    (!s->alt && (elf_type(candidate) == ET_REL ||
+			 !elf_section_by_type(candidate, SHT_SYMTAB))))
 		return -ESTALE;
 	r = s->id_size ? elf_build_id(candidate, id, &n) : -ENOENT;
 	if (r == -ENOMEM)
@@ -197,8 +198,27 @@ int debugfile_open(const struct elf *e, const char *path, const char *directory,
 	return debugfile_find(e, &w, ret);
 }
 
-/* .gnu_debugaltlink: a path, its NUL, a build id. The path may be relative to the directory of the
- * file that has the link; then only the build id helps, as it does almost always. */
+/* Distributions keep these files in DIRECTORY/.dwz and write "../../.dwz/PACKAGE" for it, relative to
+ * DIRECTORY/.build-id/xx. */
+static int by_dwz(struct search *s, const char *directory, const char *link)
+{
+	const char *dwz = strstr(link, "/.dwz/");
+	char path[PATH_MAX];
+
+	if (!dwz || strstr(dwz, "/../") ||
+	    (size_t)snprintf(path, sizeof(path), "%s%s", directory, dwz) >= sizeof(path))
+		return -ENOENT;
+	return try_path(s, path);
+}
+
+static int search_alt(struct search *s, const char *directory, const char *link)
+{
+	int r = by_build_id(s, directory);
+
+	return r && r != -ENOMEM ? by_dwz(s, directory, link) : r;
+}
+
+/* .gnu_debugaltlink: a path, its NUL, a build id. */
 int debugfile_alt(const struct elf *e, const struct debugfile_where *w, struct debugfile *ret)
 {
 	const char *directory = w->directory ? w->directory : DEBUGFILE_DIR;
@@ -217,12 +237,12 @@ int debugfile_alt(const struct elf *e, const struct debugfile_where *w, struct d
 		return -ENOENT;
 	s.id_size = size - len - 1;
 	memcpy(s.id, data + len + 1, s.id_size);
-	r = by_build_id(&s, directory);
+	r = s.id_size ? search_alt(&s, directory, data) : -ENOENT;
 	if (r && r != -ENOMEM && data[0] == '/' && s.id_size)
 		r = try_path(&s, data);
-	if (r && r != -ENOMEM && w->process >= 0) {
+	if (r && r != -ENOMEM && w->process >= 0 && s.id_size) {
 		s.process = w->process;
-		r = by_build_id(&s, directory);
+		r = search_alt(&s, directory, data);
 	}
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;

@@ -64,7 +64,8 @@ int must_check debugfile_open(const struct elf *e, const char *path, const char 
 void debugfile_close(struct debugfile *d);
 
 /* The file to which dwz moved what several debug files share, of a file with .gnu_debugaltlink: by its
- * build id below the directories of debugfile_find, or where the link says, if it has that build id.
+ * build id in DIRECTORY/.build-id, in DIRECTORY/.dwz, or where an absolute link says; always only if it
+ * has that build id.
  * Errors as above; -ENOENT also without such a section. */
 int must_check debugfile_alt(const struct elf *e, const struct debugfile_where *where,
 			     struct debugfile *ret);

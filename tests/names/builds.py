@@ -150,5 +150,7 @@ def make():
     made["cxx-dwp-4"] = dwp("cxx-dwp-4", made["cxx-gcc-split-4"])
     made["cxx-dwp-5"] = dwp("cxx-dwp-5", made["cxx-clang-split-5"])
     made["c-dwz-multi"] = dwz_multi("c-dwz-multi", made["c-gcc-5"], made["c-gcc-O0"])
+    # The peer doesn't read .gnu_debugaltlink: it is asked about the program as it was before.
+    derive("c-dwz-multi.peer", made["c-gcc-5"])
     made["c-stripped"] = derive("c-stripped", made["c-gcc-5"], "strip OUT")
     return [p for p in made.values() if p]

@@ -313,6 +313,38 @@ START_TEST(no_time)
 }
 END_TEST
 
+/* What dwz makes: ET_REL, without symbols. Nothing but its build id makes it belong. */
+START_TEST(shared_by_several)
+{
+	static const char link[] = "../.dwz/x\0\xab\xcd\x01";
+	const struct debugfile_where where = { .process = -1, .directory = debug_dir };
+	struct made *m cleanup(freep_cleanup) = made_new(EM_X86_64);
+	struct made *common cleanup(freep_cleanup) = made_new(EM_X86_64);
+	struct made *other cleanup(freep_cleanup) = made_new(EM_X86_64);
+	struct elf *e cleanup(elf_cleanup) = NULL, *none cleanup(elf_cleanup) = NULL;
+	struct debugfile d = { 0 };
+
+	none = made_open(other);
+	ck_assert_int_eq(debugfile_alt(none, &where, &d), -ENOENT);
+	made_section(m, ".gnu_debugaltlink", SHT_PROGBITS, 0, link, sizeof(link) - 1);
+	e = made_open(m);
+	ck_assert_int_eq(debugfile_alt(e, &where, &d), -ENOENT);
+	made_build_id(other, "\xab\xcd\x02", 3);
+	made_write(other, place("debug/.build-id/ab/cd01.debug"));
+	ck_assert_int_eq(debugfile_alt(e, &where, &d), -ENOENT);
+	made_build_id(common, "\xab\xcd\x01", 3);
+	common->h.e_type = ET_REL;
+	made_write(common, place("debug/.build-id/ab/cd01.debug"));
+	ck_assert_int_eq(debugfile_alt(e, &where, &d), 0);
+	ck_assert_int_eq(elf_type(d.elf), ET_REL);
+	debugfile_close(&d);
+	ck_assert_int_eq(unlink(place("debug/.build-id/ab/cd01.debug")), 0);
+	made_write(common, place("debug/.dwz/x"));	/* where the link leads, of distributions */
+	ck_assert_int_eq(debugfile_alt(e, &where, &d), 0);
+	debugfile_close(&d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("debugfile");
@@ -332,6 +364,7 @@ int main(void)
 	tcase_add_test(t, another_machine);
 	tcase_add_test(t, in_a_container);
 	tcase_add_test(t, no_time);
+	tcase_add_test(t, shared_by_several);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);
