@@ -60,7 +60,9 @@ static bool is_function(const Elf64_Sym *s)
 		s->st_shndx < SHN_LORESERVE);
 }
 
-static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool *ret_stripped)
+/* entry is the outermost function, which is no function like others. */
+static int add_symbols(struct code *c, const struct elf *e, uint32_t type, uint64_t entry,
+		       bool *ret_stripped)
 {
 	cleanup(freep_cleanup) Elf64_Sym *chunk = NULL;
 	struct elf_symbols t;
@@ -81,7 +83,7 @@ static int add_symbols(struct code *c, const struct elf *e, uint32_t type, bool 
 		for (size_t k = 0; k < m && !r; k++) {
 			const Elf64_Sym *s = &chunk[k];
 
-			if (is_function(s) && s->st_shndx != SHN_UNDEF &&
+			if (is_function(s) && s->st_shndx != SHN_UNDEF && s->st_value != entry &&
 			    code_holds(c, s->st_value) && !is_cold_part(e, &t, s))
 				r = code_function(c, s->st_value);
 		}
@@ -173,11 +175,11 @@ int gaps_trace(const struct elf *elf, const struct elf *debug, uint64_t entry,
 	if (!r && entry)
 		r = code_root(c, entry);
 	if (!r)
-		r = add_symbols(c, elf, SHT_SYMTAB, &stripped);
+		r = add_symbols(c, elf, SHT_SYMTAB, entry, &stripped);
 	if (!r)
-		r = add_symbols(c, elf, SHT_DYNSYM, &stripped);
+		r = add_symbols(c, elf, SHT_DYNSYM, entry, &stripped);
 	if (!r && debug)
-		r = add_symbols(c, debug, SHT_SYMTAB, &stripped);
+		r = add_symbols(c, debug, SHT_SYMTAB, entry, &stripped);
 	if (!r)
 		r = stripped ? add_references(c, elf) : 0;
 	if (!r)
