@@ -136,7 +136,7 @@ static int parse_http(const char *rest, bool tls, const char *port, struct addre
 		      const char **ret_why)
 {
 	cleanup(url_cleanup) CURLU *u = curl_url();
-	cleanup(freep_cleanup) char *text = NULL, *given = NULL;
+	cleanup(freep_cleanup) char *text = NULL, *given = NULL, *query = NULL;
 	int r;
 
 	if (!u || asprintf(&text, "%s%s", tls ? "https" : "http", rest) < 0)
@@ -144,7 +144,12 @@ static int parse_http(const char *rest, bool tls, const char *port, struct addre
 	*ret_why = "is not a URL";
 	if (curl_url_set(u, CURLUPART_URL, text, 0))
 		return -EINVAL;
-	r = url_part(u, CURLUPART_PORT, 0, &given);
+	r = url_part(u, CURLUPART_QUERY, 0, &query);
+	*ret_why = "has an @ behind its ?, where it must be %40";
+	if (!r && query)
+		return -EINVAL;
+	if (!r)
+		r = url_part(u, CURLUPART_PORT, 0, &given);
 	if (!r && !given && !tls && port && curl_url_set(u, CURLUPART_PORT, port, 0))
 		r = -ENOMEM;
 	*ret_why = "has a user or password that can't be decoded";

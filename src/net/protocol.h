@@ -44,7 +44,7 @@ struct sink {
 	const struct protocol *protocol;
 	bool tls, insecure;
 	char *name, *base;	/* base: what the protocol's paths are appended to */
-	char *user, *tenant;
+	char *user;
 	struct secret password, bearer;
 	struct buf headers;	/* of all requests, lines */
 	char *ca_file, *cert_file, *key_file;

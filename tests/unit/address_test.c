@@ -77,6 +77,7 @@ START_TEST(refuses)
 	bad("p+http://x?a=%00", "NAME=VALUE");
 	bad("p+http://x?a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1", "NAME");
 	bad("p+http://me:secret%00@x", "decoded");
+	bad("p+http://x?tenant=a@b", "%40");
 	bad("file://x", "directory");
 	memset(url + strlen(url), 'h', sizeof(url) - strlen(url) - 1);
 	bad(url, "too long");
