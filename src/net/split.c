@@ -24,6 +24,7 @@ struct copier {
 	struct profile_label *labels;
 	struct profile_line *lines;
 	size_t ids_cap, labels_cap, lines_cap;
+	uint32_t cut;			/* location that stands for what was left out; 0: not made yet */
 };
 
 static void copier_release(struct copier *c)
@@ -126,16 +127,49 @@ static int copy_label(struct copier *c, struct profile_label *l)
 	return r ? r : copy_string(c, l->unit, &l->unit);
 }
 
+static int make_cut(struct copier *c, uint32_t *ret)
+{
+	struct profile_function f = { 0 };
+	struct profile_line line = { 0 };
+	int r = 0;
+
+	if (!c->cut) {
+		r = profile_string(c->to, SPLIT_CUT, &f.name);
+		if (!r)
+			r = profile_function(c->to, &f, &line.function);
+		if (!r)
+			r = profile_location(c->to, &(struct profile_location){ 0 }, &line, 1,
+					     &c->cut);
+	}
+	*ret = c->cut;
+	return r;
+}
+
+/* The stack into c->ids, without its middle if it is too deep. */
+static int copy_stack(struct copier *c, uint32_t n, size_t *ret_depth)
+{
+	const size_t whole = profile_depth(c->from, n), depth = MIN(whole, SPLIT_FRAMES);
+	const size_t leaf = whole > depth ? depth - SPLIT_ROOT - 1 : depth;
+	int r = array_grow(&c->ids, &c->ids_cap, depth, sizeof(*c->ids));
+
+	for (size_t i = 0; i < leaf && !r; i++)
+		r = copy_location(c, profile_frame(c->from, n, i), &c->ids[i]);
+	if (!r && leaf < depth)
+		r = make_cut(c, &c->ids[leaf]);
+	for (size_t i = leaf + 1; i < depth && !r; i++)
+		r = copy_location(c, profile_frame(c->from, n, whole - depth + i), &c->ids[i]);
+	*ret_depth = depth;
+	return r;
+}
+
 static int copy_sample(struct copier *c, uint32_t n)
 {
 	uint32_t set = profile_labels_id(c->from, n);
-	size_t depth = profile_depth(c->from, n), nlabels = profile_label_count(c->from, set);
-	int r = array_grow(&c->ids, &c->ids_cap, depth, sizeof(*c->ids));
+	size_t depth, nlabels = profile_label_count(c->from, set);
+	int r = copy_stack(c, n, &depth);
 
 	if (!r)
 		r = array_grow(&c->labels, &c->labels_cap, nlabels, sizeof(*c->labels));
-	for (size_t i = 0; i < depth && !r; i++)
-		r = copy_location(c, profile_frame(c->from, n, i), &c->ids[i]);
 	for (size_t i = 0; i < nlabels && !r; i++) {
 		c->labels[i] = profile_label_get(c->from, set, i);
 		r = copy_label(c, &c->labels[i]);
@@ -294,6 +328,14 @@ static bool has_bad_types(const struct profile *p)
 	return bad;
 }
 
+static bool is_deep(const struct profile *p)
+{
+	for (uint32_t i = 0; i < profile_sample_count(p); i++)
+		if (profile_depth(p, i) > SPLIT_FRAMES)
+			return true;
+	return false;
+}
+
 int split_profile(const struct profile *p, const struct split_limits *limits,
 		  split_part_fn *each, void *ctx, struct split_stats *ret)
 {
@@ -308,7 +350,7 @@ int split_profile(const struct profile *p, const struct split_limits *limits,
 		s.limits.samples = SPLIT_SAMPLES;
 	if (n && !is_complete(p))
 		return -EINVAL;
-	if (n && n <= s.limits.samples && !has_bad_types(p))
+	if (n && n <= s.limits.samples && !has_bad_types(p) && !is_deep(p))
 		r = emit(&s, p, &fits);
 	if (n && !r && !fits)
 		r = emit_range(&s, 0, n);

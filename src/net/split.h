@@ -9,6 +9,7 @@
  * mappings, locations and functions that these need, numbered from 1 as always. Labels and
  * time_nanos are a profile's identity to servers, so the parts' times differ by a nanosecond each,
  * from the profile's own upwards.
+ * Stacks are at most SPLIT_FRAMES deep.
  * Names of sample and period types that servers choke on ('-', ':' and spaces; they end up in names
  * of metrics) get '_' instead, e.g. page_faults.
  *
@@ -26,7 +27,13 @@ enum {
 	 * can't pass, what has half of it can. */
 	SPLIT_RAW_BYTES = 1 << 20,
 	SPLIT_SAMPLES = 16000,
+	/* Of a deeper stack Pyroscope leaves out the 500 frames that matter most, those at the leaf. So
+	 * here it loses its middle: a frame SPLIT_CUT stands for it, SPLIT_ROOT ones are behind that. */
+	SPLIT_FRAMES = 1000,
+	SPLIT_ROOT = 200,
 };
+
+#define SPLIT_CUT "[truncated: middle of the stack left out]"
 
 struct split_limits {
 	size_t raw;		/* bytes before gzip; 0: SPLIT_RAW_BYTES */

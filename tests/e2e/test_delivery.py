@@ -47,6 +47,17 @@ def test_hostile_labels(protocol):
 
 
 @lib.each(*SCHEMES)
+def test_as_many_and_as_long_labels_as_servers_take(protocol):
+    """30 names with __name__ and service_name, of which the driver gives one; values are cut."""
+    labels = ["service_name=s", "long=" + "\u00e9" * 3000, *(f"n{i}=v" for i in range(26))]
+    with receiver(protocol) as server:
+        deliver(server.url, label=labels)
+    expect(server, [1])
+    got = server.stored[0]["labels"]
+    lib.check(len(got) == 30 and 2000 < len(got["long"].encode()) < 2048, f"{len(got)} labels")
+
+
+@lib.each(*SCHEMES)
 def test_other_events(protocol):
     """Names with a dash make servers refuse, or fail at every query afterwards."""
     with receiver(protocol) as server:

@@ -138,6 +138,38 @@ START_TEST(mends_names_of_types)
 }
 END_TEST
 
+static const char *frame_name(const struct profile *p, size_t i)
+{
+	struct profile_line line = profile_line_get(p, profile_frame(p, 0, i), 0);
+
+	return profile_str(p, profile_function_get(p, line.function).name);
+}
+
+START_TEST(cuts_the_middle_of_deep_stacks)
+{
+	for (uint32_t depth = SPLIT_FRAMES; depth < SPLIT_FRAMES + 3; depth++) {
+		cleanup(profile_cleanup) struct profile *p = sendable(0);
+		struct parts ps = { .limits = { 1 << 20, 16000 } };
+		uint32_t ids[SPLIT_FRAMES + 3] = { 0 };
+		char name[32];
+
+		for (uint32_t i = 0; i < depth; i++) {
+			snprintf(name, sizeof(name), "f%u", i);
+			ids[i] = small_location(p, 0, 16 + i, name);
+		}
+		small_sample(p, ids, "comm", 1, 0, 5);
+		split(p, &ps);
+		ck_assert_int_eq(ps.total, 5);
+		ck_assert_uint_eq(profile_depth(ps.last, 0), SPLIT_FRAMES);
+		ck_assert_str_eq(frame_name(ps.last, 0), "f0");
+		ck_assert_str_eq(frame_name(ps.last, SPLIT_FRAMES - 1), name);
+		ck_assert_int_eq(strcmp(frame_name(ps.last, SPLIT_FRAMES - SPLIT_ROOT - 1), SPLIT_CUT) == 0,
+				 depth > SPLIT_FRAMES);
+		profile_free(ps.last);
+	}
+}
+END_TEST
+
 START_TEST(refuses_what_breaks_servers)
 {
 	struct parts ps = { .limits = { 1 << 20, 16000 } };
@@ -174,5 +206,6 @@ START_TEST(sends_nothing_of_nothing_and_stops_when_told)
 END_TEST
 
 RUN_ALL("split", leaves_small_ones_whole, splits_by_samples, splits_by_bytes,
-	counts_what_fits_nowhere, mends_names_of_types, refuses_what_breaks_servers,
+	counts_what_fits_nowhere, mends_names_of_types, cuts_the_middle_of_deep_stacks,
+	refuses_what_breaks_servers,
 	sends_nothing_of_nothing_and_stops_when_told)
