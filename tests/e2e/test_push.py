@@ -2,6 +2,7 @@
 
 import glob
 import os
+import sys
 
 import lib
 from lib import program, record, recording, wick
@@ -36,7 +37,8 @@ def test_is_accepted(protocol):
 
 def test_other_event():
     with receiver("parca") as server:
-        record("--push", server.url, "-e", "page-faults", command=SHORT)
+        faults = [sys.executable, "-c", "for _ in range(500): bytearray(1 << 20)"]
+        record("--push", server.url, "-e", "page-faults", command=faults)
         lib.check(only(server)["labels"]["__name__"] == "page_faults", only(server)["labels"])
 
 
