@@ -2,7 +2,6 @@
 
 import glob
 import os
-import sys
 
 import lib
 from lib import program, record, recording, wick
@@ -33,13 +32,6 @@ def test_is_accepted(protocol):
     lib.check(got["mark"] == r.ticks["samples"], f"{got['mark']} samples arrived of {r.ticks}")
     if protocol != "otlp":
         lib.check(sample_set(server.profile(got)) == sample_set(r.profile), "it isn't what was written to the file")
-
-
-def test_other_event():
-    with receiver("parca") as server:
-        faults = [sys.executable, "-c", "for _ in range(500): bytearray(1 << 20)"]
-        record("--push", server.url, "-e", "page-faults", command=faults)
-        lib.check(only(server)["labels"]["__name__"] == "page_faults", only(server)["labels"])
 
 
 def test_password_is_not_shown():
