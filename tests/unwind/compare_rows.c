@@ -203,7 +203,9 @@ static enum recovered recover(const struct machine *m, Dwarf_Frame *frame, int r
 static void libdw_bx(const struct machine *m, Dwarf_Frame *frame, struct caller *c)
 {
 	uint64_t at = m->cfa - 16, n;
+	Dwarf_Op memory_of[3], *ops;
 	enum recovered bx;
+	size_t nops = 0;
 
 	if (m->elf_machine != EM_X86_64)
 		return;
@@ -211,7 +213,10 @@ static void libdw_bx(const struct machine *m, Dwarf_Frame *frame, struct caller 
 	if (bx == SAME || bx == UNDEFINED)
 		c->bx = reg_value(m, 3);
 	c->any_bx = bx == UNKNOWN;
-	for (n = 0; bx == GOT && n < WK_BX_FAR; n++, at -= 8)
+	/* "CFA + n" are two operations; an expression may come to the same only by chance */
+	if (bx == GOT && !dwarf_frame_register(frame, 3, memory_of, &ops, &nops) && nops > 2)
+		nops = 0;
+	for (n = 0; bx == GOT && nops && n < WK_BX_FAR; n++, at -= 8)
 		if (c->bx == memory(m, at))
 			return;
 	c->no_bx |= bx == GOT;

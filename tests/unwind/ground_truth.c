@@ -583,6 +583,7 @@ static bool switches_stacks(Dwfl *dwfl, uint64_t addr)
 	static const char *const names[] = {
 		"runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",
 		"runtime.cgocallback", "crosscall2",
+		"runtime.nanotime1", "runtime.walltime", "time.now",	/* call the vDSO */
 	};
 	Dwfl_Module *m = dwfl_addrmodule(dwfl, addr);
 	const char *name = m ? dwfl_module_addrname(m, addr) : NULL;
