@@ -14,7 +14,7 @@
  *	r = wk_step(&regs, row, &side);
  *
  * Cost: one or two words of the index, then a binary search among the rows of one text block: 3 or
- * 4 words in dense code, WK_BLOCK_STEPS at most. The table is userspace's own, but a wrong one can
+ * 4 words in dense code, WK_BLOCK_STEPS + 1 at most. The table is userspace's own, but a wrong one can
  * do no more than give a wrong row: every word is read through WK_ROW_WORD, which checks n.
  */
 #ifndef WICK_BPF_ROWS_H
@@ -36,8 +36,8 @@ static __always_inline struct wk_row wk_row_unpack(__u64 word)
 static __always_inline int wk_rows_find(const struct wk_table *t, const void *words, __u64 offset,
 					struct wk_row *ret)
 {
-	__u64 b = (offset - t->base) >> WK_BLOCK_SHIFT, rows = WK_TABLE_ROWS(t), w, next;
-	__u32 lo, hi, mid, within = offset & (WK_BLOCK - 1);
+	__u64 b = (offset - t->base) >> WK_BLOCK_SHIFT, rows = WK_TABLE_ROWS(t), w, next, at_lo = 0;
+	__u32 lo, hi, mid, within = offset & (WK_BLOCK - 1), known = 0;
 	__u16 block_pc = offset - within;
 
 	if (offset < t->base || b >= t->blocks || WK_ROW_WORD(words, b / 2, &w))
@@ -57,14 +57,17 @@ static __always_inline int wk_rows_find(const struct wk_table *t, const void *wo
 		mid = lo + (hi - lo + 1) / 2;
 		if (WK_ROW_WORD(words, rows + mid, &w))
 			return -1;
-		if ((__u16)((__u16)w - block_pc) <= within)
+		if ((__u16)((__u16)w - block_pc) <= within) {
 			lo = mid;
-		else
+			at_lo = w;
+			known = 1;
+		} else {
 			hi = mid - 1;
+		}
 	}
-	if (WK_ROW_WORD(words, rows + lo, &w))
+	if (!known && WK_ROW_WORD(words, rows + lo, &at_lo))
 		return -1;
-	*ret = wk_row_unpack(w);
+	*ret = wk_row_unpack(at_lo);
 	return 0;
 }
 

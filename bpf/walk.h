@@ -43,6 +43,7 @@ struct walk {
 	u32 in_exec;
 	u32 no_capture;	/* it was tried; on with frame pointers */
 	u32 copy;	/* enum walk_copy */
+	struct wk_range range;	/* of the mapping that vma_holding() has found */
 	u32 lookups;	/* of mappings, for a copied stack */
 	struct wk_range passed[PASSED]; /* and what needn't be looked up again */
 	struct vma_entry vmas[VMA_CACHE];
@@ -208,17 +209,24 @@ static __always_inline void find_vdso(struct wk_file *ret)
 		*ret = *known;
 }
 
-/* The mapping that holds addr, 0 if none does. A second try when the first finds something else: a tree
+/* The mapping that holds addr, 0 if none does; its range in w->range. A second try when the first finds something else: a tree
  * that is being changed, by another thread or by the very system call that the tick has hit. */
 __noinline u64 vma_holding(u64 mm, u64 addr)
 {
+	struct walk *w = this_walk();
+	u64 range[2];	/* vm_start and vm_end are neighbours: one read, so that they belong together */
+
+	if (!w)
+		return 0;
 	for (u32 alt = 0; alt < 2; alt++) {
 		struct vm_area_struct *v = (void *)vma_find(mm, addr, alt);
 
-		if (v && addr >= BPF_CORE_READ(v, vm_start) && addr < BPF_CORE_READ(v, vm_end) &&
-		    (u64)BPF_CORE_READ(v, vm_mm) == mm) {
+		if (v && !bpf_core_read(range, sizeof(range), &v->vm_start) && addr >= range[0] &&
+		    addr < range[1] && (u64)BPF_CORE_READ(v, vm_mm) == mm) {
 			if (alt)
 				count(WK_NOTE_TREE_MISS);
+			w->range.start = range[0];
+			w->range.end = range[1];
 			return (u64)v;
 		}
 	}
@@ -244,8 +252,8 @@ __noinline u32 vma_learn(u64 addr)
 	if (!vma)
 		return VMA_CACHE;
 	v = (void *)vma;
-	start = BPF_CORE_READ(v, vm_start);
-	end = BPF_CORE_READ(v, vm_end);
+	start = w->range.start;
+	end = w->range.end;
 	n = w->nr_vmas++ % VMA_CACHE;
 	e = &w->vmas[n];
 	e->start = start;
@@ -281,35 +289,38 @@ static __always_inline struct vma_entry *vma_of(struct walk *w, u64 addr)
 {
 	u32 n;
 
-	for (n = 0; n < VMA_CACHE; n++)
+	for (n = 0; n < VMA_CACHE; n++) {
+		if (n >= w->nr_vmas)	/* the rest is an earlier tick's */
+			break;
 		if (addr >= w->vmas[n].start && addr < w->vmas[n].end)
 			return &w->vmas[n];
+	}
 	n = vma_learn(addr);
 	return n < VMA_CACHE ? &w->vmas[BOUND(n, VMA_CACHE)] : NULL;
 }
 
-/* Word n of table `id`: rows.h's reader; "words" is the id. */
-static __noinline int table_word(u32 id, u64 n, u64 *ret)
+/* Word n of a table, which is a map: rows.h's reader. */
+static __noinline int table_word(void *table, u64 n, u64 *ret)
 {
 	u32 line = n / 8;
-	void *rows = bpf_map_lookup_elem(&tables, &id);
-	u64 *words = rows ? bpf_map_lookup_elem(rows, &line) : NULL;
+	u64 *words = bpf_map_lookup_elem(table, &line);
 
 	if (!words)
 		return -1;
 	*ret = words[n & 7];
 	return 0;
 }
-#define WK_ROW_WORD(words, n, dst) table_word((u32)(u64)(words), n, dst)
+#define WK_ROW_WORD(words, n, dst) table_word((void *)(words), n, dst)
 #include "rows.h"
 
 /* The rule of the frame at a file offset; its side rule goes to w->side. 0, or a stop. */
 static __always_inline u32 find_row(struct walk *w, const struct wk_file *f, u64 offset,
 				    struct wk_row *ret)
 {
-	const void *words = (void *)(u64)f->id;
+	u32 id = f->id;
+	const void *words = bpf_map_lookup_elem(&tables, &id);
 
-	if (wk_rows_find(&f->table, words, offset, ret))
+	if (!words || wk_rows_find(&f->table, words, offset, ret))
 		return WK_USER_NO_INFO;
 	if (ret->cfa == WK_CFA_SIDE && wk_rows_side(&f->table, words, *ret, &w->side))
 		return WK_USER_INTERNAL;

@@ -229,8 +229,6 @@ int wick_tick(void *ctx)
 		return 0;
 	}
 	hash_start(w->hash);
-	for (u32 i = 0; i < VMA_CACHE; i++)
-		w->vmas[i].start = w->vmas[i].end = 0;
 	w->sample.user_outcome = start_user(ctx, w, t, mode);
 	w->copy = COPY_NONE;
 	if (cfg.ground_truth && !w->sample.user_outcome)
