@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-deploy test-image test-kernels-arm64 bench soak install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-deploy test-image test-kernels-arm64 bench soak soak-agent install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -53,6 +53,7 @@ help:
 	@echo 'make soak          ten minutes of churn with small limits (as root)'
 	@echo 'make test-deploy   manifests, chart, unit and dashboard against published schemas'
 	@echo 'make test-image    build the image and profile from it (as root); about 5 minutes'
+	@echo 'make soak-agent    twenty minutes of it for the agent, with a server that goes away (as root)'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -206,6 +207,9 @@ test-kernels-arm64:
 # Ten minutes (SOAK_SECONDS) of processes, files and mappings that come and go, with small limits (as root).
 soak: all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/soak/soak.py
+
+soak-agent: all
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/soak/agent.py
 
 $(B)/bench_rows: tests/bench/rows.c $(B)/libwick.a
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)

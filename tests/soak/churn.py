@@ -10,11 +10,13 @@ unwind table or symbol shows as another variant's function, or as one where none
 """
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import subprocess
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -84,6 +86,17 @@ def repeating(step):
         raise failed[0]
 
 
+def start(argv):
+    """Popen; again while the file is busy: another thread may have forked while it was being written."""
+    while True:
+        try:
+            return subprocess.Popen(argv)
+        except OSError as e:
+            if e.errno != errno.ETXTBSY:
+                raise
+            time.sleep(0.001)
+
+
 def executions(directory):
     """Programs of one path, which is another file each time and deleted while it runs."""
     programs, _, _ = build()
@@ -92,7 +105,7 @@ def executions(directory):
     def step(i):
         shutil.copy(programs[i % len(programs)], path + ".new")
         os.rename(path + ".new", path)
-        process = subprocess.Popen([path, str(MILLISECONDS)])
+        process = start([path, str(MILLISECONDS)])
         if i % 2:
             os.unlink(path)
         process.wait()
