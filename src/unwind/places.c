@@ -135,7 +135,7 @@ static void sort_places(struct places *p)
 		qsort(p->v, p->n, sizeof(*p->v), by_start);
 }
 
-static int add_gap(struct places *p, const struct elf_segment *s, uint64_t start, uint64_t end)
+static int add_piece(struct places *p, const struct elf_segment *s, uint64_t start, uint64_t end)
 {
 	int r = array_grow(&p->gaps, &p->gaps_cap, p->ngaps + 1, sizeof(*p->gaps));
 
@@ -145,6 +145,36 @@ static int add_gap(struct places *p, const struct elf_segment *s, uint64_t start
 }
 
 /* The code between the places, which are sorted. */
+/* Of a gap in a segment, what sections say is code: linkers that don't align segments to pages put strings
+ * and constants there as well, more than there is code. Without such sections all of it. */
+static int add_gap(struct places *p, const struct elf_segment *s, uint64_t start, uint64_t end)
+{
+	int r = 0;
+
+	if (!p->ncode)
+		return add_piece(p, s, start, end);
+	for (size_t i = 0; i < p->ncode && !r; i++) {
+		uint64_t from = MAX(start, p->code_sections[i].start);
+		uint64_t to = MIN(end, p->code_sections[i].end);
+
+		if (from < to)
+			r = add_piece(p, s, from, to);
+	}
+	return r;
+}
+
+static void find_code_sections(struct places *p)
+{
+	for (size_t i = 0; i < elf_section_count(p->elf) && p->ncode < PLACES_SEGMENTS_MAX; i++) {
+		const struct elf_section *s = elf_section(p->elf, i);
+
+		if (s->type == SHT_PROGBITS && s->flags & SHF_EXECINSTR &&
+		    s->offset <= elf_size(p->elf) && s->size <= elf_size(p->elf) - s->offset)
+			p->code_sections[p->ncode++] =
+				(struct file_range){ s->offset, s->offset + s->size };
+	}
+}
+
 static int find_gaps(struct places *p)
 {
 	int r = 0;
@@ -493,6 +523,7 @@ int places_find(const struct elf *elf, const struct unwtab_debug *debug,
 	if (!cfi_machine(p->machine).ra || elf_type(elf) == ET_REL)
 		return -ENOTSUP;
 	find_segments(p);
+	find_code_sections(p);
 	stats->text_bytes = text_bytes(p);
 	stats->go = p->go;
 	r = add_eh_frame(p);

@@ -53,6 +53,8 @@ struct places {
 	const struct elf *debug;
 	const struct elf_segment *segments[PLACES_SEGMENTS_MAX];
 	size_t nsegments;
+	struct file_range { uint64_t start, end; } code_sections[PLACES_SEGMENTS_MAX];	/* file offsets */
+	size_t ncode;
 	void *section[2];
 	struct gap *gaps;	/* between places, by segment */
 	size_t ngaps, gaps_cap, go_funcs_cap;
