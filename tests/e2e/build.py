@@ -55,6 +55,7 @@ RECIPES = {
     "churn": c("churn.c"),
     "plugin-a.so": c("plugin.c", "-DHOT=hot_plugin_a -shared -fPIC"),
     "plugin-b.so": c("plugin.c", "-DHOT=hot_plugin_b -shared -fPIC"),
+    "mappings": c("mappings.c", base="-O2 -g -fomit-frame-pointer"),
     "reuse": c("reuse.c"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),

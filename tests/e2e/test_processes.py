@@ -81,6 +81,13 @@ def test_short_process_is_named():
     expect_most(r, under("hot_burst_2"), share=0.8, at_least=20)
 
 
+def test_short_process_of_many_mappings():
+    """Its first stacks are copied until its unwind rows are there, with the few mappings that matter."""
+    r = record(command=[program("mappings"), "0.15"], freq=997)
+    whole = under("hot_compare", "main", "_start")
+    expect_most(r, whole, among=under("hot_compare"), share=0.95, at_least=20)
+
+
 def test_deleted_program():
     """The file is gone from its directory but still runs."""
     shutil.copy(program("shares"), "gone")
