@@ -9,13 +9,15 @@
  *
  *	addr = regs->pc - !regs->exact;		// always inside the instruction being executed
  *	... the file's row for addr (rows.h) ...
- *	r = wk_find_caller(regs, found, row, &side);	// 0: regs is the caller now; else why the walk ends
+ *	r = wk_find_caller(regs, found, row, &side);	// 0: regs is the caller now; else why
+ *							// the walk ends
  *
  * Where there is no row or it says WK_CFA_NONE, wk_find_caller goes by the code around a leaf, then by
- * frame pointers. A stop leaves pc, sp, fp, lr, exact and leaf as they were. Steps move sp up. Exceptions: a leaf whose return address is still in a register leaves it (once:
- * registers are used up then); a signal frame and a frame pointer may lead to another stack, which
- * may be anywhere but within WK_OTHER_STACK below. Hostile stacks can use the latter to go round
- * in circles, so the walker bounds the number of steps.
+ * frame pointers. A stop leaves pc, sp, fp, lr, exact and leaf as they were. Steps move sp up.
+ * Exceptions: a leaf whose return address is still in a register leaves it (once: registers are used
+ * up then); a signal frame and a frame pointer may lead to another stack, which may be anywhere but
+ * within WK_OTHER_STACK below. Hostile stacks can use the latter to go round in circles, so the walker
+ * bounds the number of steps.
  *
  * A root is never guessed: a rule says so, or a return address of zero that rules alone have led to, or
  * a chain of frame records has an end. A frame pointer that just happens to be zero is WK_USER_NO_INFO.
@@ -23,8 +25,8 @@
  * Stops: WK_USER_ROOT      outermost frame
  *	  WK_USER_NO_INFO   no rule for this address
  *	  WK_USER_BAD_RULE  rule not understood, or it needs a register that isn't known in this frame
- *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise; or guesses have
- *			      led to a return address of zero
+ *	  WK_USER_BAD_FRAME the CFA is misaligned or just below sp; frame pointer likewise; or
+ *			    guesses have led to a return address of zero
  *	  WK_USER_FAULT     stack not readable
  *
  * Architecture: WK_ARCH_ARM64 when set (by the includer, or here from the target), else x86-64.

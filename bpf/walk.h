@@ -209,8 +209,9 @@ static __always_inline void find_vdso(struct wk_file *ret)
 		*ret = *known;
 }
 
-/* The mapping that holds addr, 0 if none does; its range in w->range. A second try when the first finds something else: a tree
- * that is being changed, by another thread or by the very system call that the tick has hit. */
+/* The mapping that holds addr, 0 if none does; its range in w->range. A second try when the first finds
+ * something else: a tree that is being changed, by another thread or by the very system call that the
+ * tick has hit. */
 __noinline u64 vma_holding(u64 mm, u64 addr)
 {
 	struct walk *w = this_walk();

@@ -114,7 +114,8 @@ static int add_fdes(struct places *p, struct cfi *cfi, uint32_t flag)
 	return 0;
 }
 
-/* Of those that start together the last will count: trampoline, entry, .eh_frame, Go, code, .debug_frame. */
+/* Of those that start together the last will count: trampoline, entry, .eh_frame, Go, code,
+ * .debug_frame. */
 static int by_start(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;

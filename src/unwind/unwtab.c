@@ -51,7 +51,7 @@ struct compiler {
 	uint64_t first;		/* address of its first row */
 	bool signal;
 	bool leaves;		/* from .debug_frame of a Go program */
-	int16_t frame_words;	/* what sp is below the CFA in a function that lands exceptions; 0: isn't one */
+	int16_t frame_words;	/* of a function that lands exceptions: from sp to the CFA; else 0 */
 	int err;
 	struct unwtab_stats stats;
 };

@@ -10,8 +10,8 @@
  *	- on x86-64 give the same rbx, or say that it is lost where libdw doesn't have it at the CFA.
  * Gaps between FDEs of 16 bytes or more must have no rule but those for bare _start and signal
  * trampolines, and, on x86-64, plain ones made from their code. Directories are searched for x86-64
- * and arm64 ELF files, each inode once; links aren't followed. A line is printed for each large file, with -v for every one, and a summary that
- * counts the rules that we refuse, by reason. Exit status 1 if anything differs, 2 on usage.
+ * and arm64 ELF files, each inode once; links aren't followed. A line is printed for each large file,
+ * with -v for every one, and a summary that counts the rules that we refuse, by reason. Exit status 1 if anything differs, 2 on usage.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

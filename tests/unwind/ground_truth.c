@@ -13,17 +13,18 @@
  *	whole	libdwfl came to the outermost frame: same frames, same length, and wick says root
  *	prefix	libdwfl can't go on: all its frames must be the first ones of wick. Why it can't:
  *		no CFI (JIT code, hand-written assembly, musl), a switch of stacks that CFI doesn't
- *		describe (Go, landing exceptions), the copy ends (64 KiB; another stack above a signal handler), or it is
- *		lost: an error, or an end that isn't the outermost frame
+ *		describe (Go, landing exceptions), the copy ends (64 KiB; another stack above a
+ *		signal handler), or it is lost: an error, or an end that isn't the outermost frame
  * From the first frame without CFI on libdwfl guesses by frame pointers. That is no proof, but where the
  * two still agree up to libdwfl's end is counted beside ("by frame pointers").
  *
  * A stack is rooted if wick's outcome is root and its last frame is an outermost one by other evidence:
  * libdw finds the return address undefined there, or it is at the file's entry point, or its
- * symbol is one of those below, or libdwfl ends at it too, with a frame pointer of zero. Samples inside exec have no user stack and are left out.
+ * symbol is one of those below, or libdwfl ends at it too, with a frame pointer of zero. Samples inside
+ * exec have no user stack and are left out.
  *
- * Output: lines "name value", and up to SHOWN differing stacks of a kind. Exit status 0 if something was compared,
- * 1 if not, 2 on usage. Judging the figures is the caller's (ground_truth.py).
+ * Output: lines "name value", and up to SHOWN stacks of a kind that differ or are truncated. Exit
+ * status 0 if something was compared, 1 if not, 2 on usage. Judging the figures is the caller's (ground_truth.py).
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
