@@ -146,7 +146,7 @@ test:
 	$(Q)$(MAKE) --no-print-directory $(B)/bpf/arm64.o
 	$(Q)tests/layers
 	$(Q)$(MAKE) --no-print-directory CI=1 SAN=address,undefined unit
-	$(Q)$(MAKE) --no-print-directory fuzz T=$(T)
+	$(Q)$(MAKE) --no-print-directory fuzz T=$(if $(filter command environment,$(word 1,$(origin T))),$(T),5)
 	$(Q)$(MAKE) --no-print-directory CI=1 e2e
 	$(Q)$(MAKE) --no-print-directory CI=1 test-deploy
 
