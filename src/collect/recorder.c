@@ -228,13 +228,13 @@ int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready,
 	};
 	uint64_t now = monotonic_ns();
 	uint64_t next = until ? MIN(until, rec->next_drain) : rec->next_drain;
-	bool pressure = false;
+	bool again = sampler_pressure(rec->sampler), pressure = false;
 	int r = 0;
 
 	*ret_ready = false;
-	if (poll(p, ARRAY_SIZE(p), next > now ? (int)((next - now + 999999) / 1000000) : 0) < 0 && errno != EINTR)
+	if (poll(p, ARRAY_SIZE(p), next > now && !again ? (int)((next - now + 999999) / 1000000) : 0) < 0 && errno != EINTR)
 		return err_set(e, -errno, "poll: %s", strerror(errno));
-	if (p[0].revents || p[1].revents)
+	if (p[0].revents || p[1].revents || again)
 		r = events(rec, &pressure, e);
 	if (!r && (pressure || monotonic_ns() >= rec->next_drain)) {
 		r = recorder_drain(rec, e);

@@ -565,11 +565,12 @@ int sampler_events(struct sampler *s, const struct sampler_handler *h, bool *ret
 	int r;
 
 	s->handler = h;
-	s->pressure = false;
 	r = ring_buffer__consume(s->ring);
 	s->handler = NULL;
-	if (ret_pressure)
+	if (ret_pressure) {
 		*ret_pressure = s->pressure;
+		s->pressure = false;
+	}
 	return r < 0 ? r : 0;
 }
 
@@ -648,11 +649,19 @@ static int drain_region(struct sampler *s, struct wk_region *r, const struct sam
 	return ret;
 }
 
+bool sampler_pressure(const struct sampler *s)
+{
+	return s->pressure;
+}
+
 int sampler_drain(struct sampler *s, const struct sampler_handler *h)
 {
 	struct half *full = &s->halves[s->active];
-	int ret = activate(s, !s->active);
+	bool pressure;			/* of this half, that is: it is being drained */
+	int ret = sampler_events(s, h, &pressure);
 
+	if (!ret)
+		ret = activate(s, !s->active);
 	/* what the samples at rest speak of, files and cgroups, was announced before now */
 	if (!ret)
 		ret = sampler_events(s, h, NULL);

@@ -98,6 +98,9 @@ int sampler_fd(const struct sampler *s);	/* readable when sampler_events() has w
 int must_check sampler_events(struct sampler *s, const struct sampler_handler *h, bool *ret_pressure);
 /* Hands over the samples until now, after the announcements until now. */
 int must_check sampler_drain(struct sampler *s, const struct sampler_handler *h);
+/* Whether the half that is active now has become half full during a drain: drain again. Until
+ * sampler_events() has told it. */
+bool sampler_pressure(const struct sampler *s);
 
 /* Lets BPF announce the file again at its next sight, with a new id (it could not be opened). */
 void sampler_forget_file(struct sampler *s, const struct wk_file_key *key);
