@@ -226,6 +226,7 @@ test-image:
 bench: all $(B)/bench_rows $(B)/addresses
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/bench.py
 	$(Q)WICK=$(abspath $(B)/wick) ADDRESSES=$(abspath $(B)/addresses) LIBRARIES="$(LDLIBS)" python3 tests/bench/names.py
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/bench/agent.py
 
 # ---- the rest ----
 
