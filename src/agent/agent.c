@@ -1,6 +1,7 @@
 /* agent.c - see agent.h: start and end, and what the other threads call. */
 #include "agent/agent.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -162,6 +163,7 @@ static void after_window(void *ctx, struct symbolizer *s)
 	symbolizer_trim(s);
 	if (trim)
 		workloads_trim(a->workloads);
+	malloc_trim(0);		/* what lies free between what is kept: a few ms a window */
 }
 
 /* ---- start and end ---- */

@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 	/* Buffers that are freed go back to the system, instead of raising the threshold from which
 	 * they would: symbol tables are large and short-lived (7 to 10 MiB less at the peak). */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	/* Threads come and go with requests: an arena for each would keep what they have freed. */
+	mallopt(M_ARENA_MAX, 2);
 	open_standard_streams();
 	survive_closed_pipes();
 	return close_stdout(dispatch(argc, argv));
