@@ -164,17 +164,18 @@ static int check_module(const struct gotab *t, uint64_t at, uint64_t first, uint
 	return 0;
 }
 
-static const struct elf_section *module_section(const struct gotab *t)
+/* The section of the module data, if it has word `last`. */
+static const struct elf_section *module_section(const struct gotab *t, unsigned int last)
 {
 	const struct elf_section *s = elf_section_by_name(t->e, ".go.module");
 
-	return s && s->size >= (MODULE_GOFUNC_120 + 1) * sizeof(uint64_t) &&
+	return s && s->size >= (last + 1) * sizeof(uint64_t) &&
 	       s->addr <= UINT64_MAX - s->size ? s : NULL;
 }
 
 static int text_of_module(struct gotab *t, uint64_t first)
 {
-	const struct elf_section *s = module_section(t);
+	const struct elf_section *s = module_section(t, MODULE_TEXT);
 
 	return s ? check_module(t, s->addr, first, &t->text) : -ENOENT;
 }
@@ -582,7 +583,7 @@ static int scan_for_module(struct gotab *t, uint64_t first, uint64_t *ret)
 /* Where tables of functions are; 0: nowhere. */
 static uint64_t gofunc(struct gotab *t)
 {
-	const struct elf_section *s = module_section(t);
+	const struct elf_section *s = module_section(t, MODULE_GOFUNC_120);
 	uint64_t at = s ? s->addr : 0, first = 0;
 	size_t word = t->magic == MAGIC_118 ? MODULE_GOFUNC_118 : MODULE_GOFUNC_120;
 
