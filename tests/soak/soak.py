@@ -121,19 +121,20 @@ def soak(directory):
             threading.Event().wait(SECONDS)
         watch.over.set()
         watch.join()
+    print(wick.recording.stderr.strip())
     return wick.recording, watch
 
 
-def main():
+def main(run, checks):
+    """Runs in a directory of its own, then each of the checks on what run has returned. Exit status."""
     passed = failed = 0
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        r, watch = soak(directory)
-        print(r.stderr.strip())
-        for expect in CHECKS:
+        result = run(directory)
+        for expect in checks:
             name = expect.__name__.removeprefix("expect_")
             try:
-                print(f"ok   {name}: {expect(r, watch)}")
+                print(f"ok   {name}: {expect(*result)}")
                 passed += 1
             except AssertionError as why:
                 print(f"FAIL {name}: {why}")
@@ -144,4 +145,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(soak, CHECKS))
