@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "agent/log.h"
 #include "agent/state.h"
 #include "collect/setup.h"
@@ -97,8 +98,10 @@ int agent_labels(struct agent *a, const struct files *files, const struct sample
 	if (r)
 		return r;
 	pthread_mutex_lock(&a->lock);
-	for (size_t i = 0; i < a->extra.n && (!r || r == -E2BIG); i++)
+	for (size_t i = 0; i < a->extra.n && r != -ENOMEM; i++) {
 		r = labels_set(ret, a->extra.v[i].name, a->extra.v[i].value);
+		a->figures.labels_left_out += r == -E2BIG;
+	}
 	pthread_mutex_unlock(&a->lock);
 	return r == -E2BIG ? 0 : r;
 }
@@ -125,7 +128,7 @@ static void deliver(void *ctx, const struct labels *labels, const struct profile
 	if (r)
 		a->figures.delivery_failed += samples;
 	else
-		a->figures.delivered_samples += samples;
+		a->figures.queued_samples += samples;
 	pthread_mutex_unlock(&a->lock);
 	if (r)
 		log_warning("can't queue a profile: %s", strerror(-r));
@@ -137,10 +140,10 @@ static void before_window(void *ctx, const struct samples *samples, struct symbo
 	struct agent *a = ctx;
 	struct kallsyms *fresh;
 
-	if (monotonic_ns() - a->kallsyms_read < KALLSYMS_PAUSE_NS ||
+	if (clock_monotonic() - a->kallsyms_read < KALLSYMS_PAUSE_NS ||
 	    !setup_kallsyms_stale(a->kallsyms, samples))
 		return;
-	a->kallsyms_read = monotonic_ns();
+	a->kallsyms_read = clock_monotonic();
 	if (setup_kallsyms(&fresh))
 		return;
 	symbolizer_set_kallsyms(s, fresh);
@@ -159,6 +162,7 @@ static void after_window(void *ctx, struct symbolizer *s)
 	trim = a->trim;
 	a->trim = false;
 	a->symbols = symbolizer_stats(s);
+	a->lines = symbolizer_lines_stats(s);
 	pthread_mutex_unlock(&a->lock);
 	symbolizer_trim(s);
 	if (trim)
@@ -275,7 +279,9 @@ static int start_recorder(struct agent *a, struct err *e)
 		.max_files = o->max_files,
 	};
 	struct recorder_options ro = { .rows_bytes = o->unwind_bytes,
-				       .processes = { .java_perfmap = o->java_perfmap } };
+				       .processes = { .java_perfmap = o->java_perfmap,
+						      .max_bytes = o->jit_bytes,
+						      .max_processes = o->jit_processes } };
 	int r = setup_kernel(o->unsafe_kernel, &so, &a->kallsyms, e);
 
 	if (!r)
@@ -371,7 +377,7 @@ static int start(struct agent *a, struct err *e)
 /* Orderly: no more requests, the last window, its profiles, their delivery. */
 static int finish(struct agent *a, struct err *e)
 {
-	uint64_t deadline = monotonic_ns() + a->o->grace_ns;
+	uint64_t deadline = clock_monotonic() + a->o->grace_ns;
 	int r;
 
 	sessions_shutdown(a->sessions);

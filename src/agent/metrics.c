@@ -101,10 +101,18 @@ static void building(struct buf *b, struct agent *a, const struct agent_figures 
 	       (double)s.build_ns / 1e9);
 	number(b, "wick_last_window_timestamp_seconds", PROM_GAUGE, "End of the last window built.",
 	       (double)s.last_end / 1e9);
+	one(b, "wick_queued_samples_total", PROM_COUNTER,
+	    "Samples of profiles that delivery has taken.", f->queued_samples);
 	one(b, "wick_unqueued_samples_total", PROM_COUNTER,
 	    "Samples of profiles that could not be queued for delivery.", f->delivery_failed);
 	one(b, "wick_profile_requests", PROM_GAUGE, "Profiles being made on demand.",
 	    sessions_count(a->sessions));
+	one(b, "wick_profile_requests_cut_total", PROM_COUNTER,
+	    "Profiles on demand that ended early, at the limit of different samples.",
+	    sessions_cut(a->sessions));
+	one(b, "wick_labels_left_out_total", PROM_COUNTER,
+	    "Configured labels that a series had no room for, once each time it is asked for.",
+	    f->labels_left_out);
 }
 
 static void symbols(struct buf *b, const struct symbolizer_stats *s)
@@ -124,6 +132,29 @@ static void symbols(struct buf *b, const struct symbolizer_stats *s)
 	    s->reloads);
 	one(b, "wick_symbol_drops_total", PROM_COUNTER, "Symbol tables dropped for the budget.",
 	    s->tables_dropped);
+}
+
+/* Limits of what names are read from, beside symbol tables. */
+static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_stats *s,
+			const struct lines_stats *lines)
+{
+	struct processes_stats p;
+
+	processes_stats(a->rec->processes, &p);
+	one(b, "wick_symbol_files_limited", PROM_GAUGE,
+	    "Files whose symbols were given up, over a limit of time or size.", s->limited);
+	one(b, "wick_lines_bytes", PROM_GAUGE, "Memory of debug information.", lines->bytes);
+	one(b, "wick_lines_evictions_total", PROM_COUNTER, "Of it dropped, over lines-bytes.",
+	    lines->evicted);
+	one(b, "wick_lines_refused_total", PROM_COUNTER,
+	    "Frames without lines because of a limit of time or memory.", lines->refused);
+	one(b, "wick_jit_bytes", PROM_GAUGE, "Tables of the code that runtimes list.", p.bytes);
+	one(b, "wick_jit_processes", PROM_GAUGE, "Processes with generated code that are followed.",
+	    p.processes);
+	one(b, "wick_jit_functions_refused_total", PROM_COUNTER, "Listed functions over jit-bytes.",
+	    p.refused_code);
+	one(b, "wick_jit_frames_refused_total", PROM_COUNTER, "Frames of processes over jit-processes.",
+	    p.refused_processes);
 }
 
 static void workloads(struct buf *b, struct agent *a)
@@ -260,6 +291,10 @@ static void self(struct buf *b, const struct agent_figures *f)
 	    agent_resident_bytes());
 	number(b, "process_start_time_seconds", PROM_GAUGE, "When it started.",
 	       (double)f->started / 1e9);
+	number(b, "wick_window_cpu", PROM_GAUGE, "CPU time of the last window, in CPUs.",
+	       f->use.wall_ns ? (double)f->use.cpu_ns / (double)f->use.wall_ns : 0);
+	one(b, "wick_window_memory_bytes", PROM_GAUGE,
+	    "What the memory budget is compared with: resident and BPF maps.", f->use.memory);
 	prom_metric(b, "wick_budget_exceeded_total", PROM_COUNTER,
 		    "Windows that cost more than the budget, by kind.");
 	prom_count(b, "wick_budget_exceeded_total", f->budget.cpu_exceeded, "budget", "cpu", NULL);
@@ -282,14 +317,17 @@ void metrics_write(struct agent *a, struct buf *b)
 {
 	struct agent_figures f = agent_figures(a);
 	struct symbolizer_stats s;
+	struct lines_stats lines;
 
 	pthread_mutex_lock(&a->lock);
 	s = a->symbols;
+	lines = a->lines;
 	pthread_mutex_unlock(&a->lock);
 	outcomes(b, &f);
 	sampling(b, &f);
 	building(b, a, &f);
 	symbols(b, &s);
+	name_limits(b, a, &s, &lines);
 	workloads(b, a);
 	delivery(b, a);
 	if (a->httpd)

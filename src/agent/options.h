@@ -98,6 +98,8 @@ struct agent_options {
 
 	/* names */
 	bool lines, inlines, java_perfmap;
+	uint64_t jit_bytes;		/* of the lists that runtimes make of their code */
+	uint32_t jit_processes;
 	uint64_t symbol_bytes, lines_bytes, lines_ns;
 	uint32_t demangle;		/* enum demangle_mode */
 

@@ -11,6 +11,7 @@ struct sessions {
 	pthread_cond_t changed;
 	int fd;
 	bool shutdown;
+	uint64_t cut;
 	struct session *first;
 };
 
@@ -179,6 +180,7 @@ void sessions_turn(struct sessions *s, uint64_t now, int64_t time_nanos, uint32_
 			i->epoch = epoch;
 		} else {
 			i->state = SESSION_DONE;
+			s->cut += now < i->end;
 			i->end = now;
 		}
 	}
@@ -253,6 +255,16 @@ uint32_t sessions_count(struct sessions *s)
 	pthread_mutex_lock(&s->lock);
 	for (struct session *i = s->first; i; i = i->next)
 		n++;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+uint64_t sessions_cut(struct sessions *s)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->cut;
 	pthread_mutex_unlock(&s->lock);
 	return n;
 }

@@ -83,5 +83,6 @@ void sessions_tap(struct sessions *s, uint64_t when, const struct wk_sample *sam
 /* No more: those that run end as they are, new ones are refused. */
 void sessions_shutdown(struct sessions *s);
 uint32_t sessions_count(struct sessions *s);
+uint64_t sessions_cut(struct sessions *s);	/* ended early at SESSION_SAMPLES_MAX, ever */
 
 #endif

@@ -29,8 +29,9 @@ struct agent_figures {		/* of the loop, as of the last drain */
 	struct budget budget;
 	struct budget_use use;		/* of the last window */
 	uint64_t windows, samples;	/* closed; samples in them */
-	uint64_t delivered_samples;	/* handed to delivery */
+	uint64_t queued_samples;	/* of profiles that delivery has taken */
 	uint64_t delivery_failed;	/* samples of profiles that delivery could not take */
+	uint64_t labels_left_out;	/* of options.labels, where a series had no room for them */
 	uint64_t reloads, reload_failures;
 	int64_t started;		/* wall clock, ns */
 };
@@ -63,6 +64,7 @@ struct agent {
 	struct labels extra;			/* options.labels and node, under `lock` */
 	struct agent_figures figures;		/* under `lock` */
 	struct symbolizer_stats symbols;	/* under `lock`, as of the last window */
+	struct lines_stats lines;		/* likewise */
 	bool trim;				/* under `lock`: the builder should trim its caches */
 
 	/* the loop's */
