@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 struct builder {
 	struct builder_options o;
 	pthread_t thread;
@@ -19,14 +21,6 @@ struct builder {
 	uint64_t busy_epoch;			/* of the window at hand */
 	struct builder_stats stats;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- one window ---- */
 
@@ -80,7 +74,7 @@ static uint64_t build_all(struct builder *b, const struct window *w, const struc
 static void build_window(struct builder *b, const struct window *w)
 {
 	cleanup(series_cleanup) struct series_set set = { 0 };
-	uint64_t start = now_ns(), samples = 0;
+	uint64_t start = clock_monotonic(), samples = 0;
 	int r;
 
 	if (b->o.before) {
@@ -103,7 +97,7 @@ static void build_window(struct builder *b, const struct window *w)
 	else
 		b->stats.unwanted += w->samples.count - samples;
 	b->stats.windows++;
-	b->stats.build_ns += now_ns() - start;
+	b->stats.build_ns += clock_monotonic() - start;
 	b->stats.last_end = w->time_nanos + w->duration_nanos;
 	pthread_mutex_unlock(&b->queue);
 }
@@ -230,23 +224,19 @@ void builder_finish(struct builder *b, uint64_t deadline)
 
 int builder_profile(struct builder *b, const struct builder_request *q, struct profile **ret)
 {
-	uint32_t total = samples_entries(q->samples);
-	cleanup(freep_cleanup) uint32_t *entries = calloc((size_t)total + 1, sizeof(*entries));
+	cleanup(freep_cleanup) uint32_t *entries = NULL;
 	struct build_options bo = {
 		.event = q->event,
 		.freq = q->freq,
 		.time_nanos = q->time_nanos,
 		.duration_nanos = q->duration_nanos,
-		.entries = entries,
 	};
 	struct build_stats stats;
-	int r;
+	int r = samples_select(q->samples, q->wanted, q->ctx, &entries, &bo.nentries);
 
-	if (!entries)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < total; i++)
-		if (!q->wanted || q->wanted(q->ctx, samples_key(q->samples, i)))
-			entries[bo.nentries++] = i;
+	if (r)
+		return r;
+	bo.entries = entries;
 	pthread_mutex_lock(&b->naming);
 	r = build_profile(q->samples, b->o.symbolizer, &bo, ret, &stats);
 	pthread_mutex_unlock(&b->naming);

@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/sysinfo.h>
 
+#include "base/clock.h"
 #include "agent/log.h"
 
 enum {
@@ -40,7 +41,7 @@ static uint64_t own_cpu_ns(void)
 /* Once a window: what the last one cost, and what follows from it. */
 static int keep_budget(struct agent *a, struct err *e)
 {
-	uint64_t cpu = own_cpu_ns(), now = monotonic_ns();
+	uint64_t cpu = own_cpu_ns(), now = clock_monotonic();
 	struct budget_use use = {
 		.cpu_ns = cpu - a->cpu_ns,
 		.wall_ns = now - a->step_ns,
@@ -149,7 +150,7 @@ static void open_window(struct agent *a, int64_t start)
 
 	a->window_start = start;
 	a->window_end_wall = (start / length + 1) * length;
-	a->window_end = monotonic_ns() + (uint64_t)MAX(a->window_end_wall - now, (int64_t)0);
+	a->window_end = clock_monotonic() + (uint64_t)MAX(a->window_end_wall - now, (int64_t)0);
 }
 
 /* Ends the window at `end` (wall clock) and hands it to the builder. */
@@ -172,7 +173,7 @@ static void close_window(struct agent *a, int64_t end)
 void loop_start(struct agent *a)
 {
 	a->cpu_ns = own_cpu_ns();
-	a->step_ns = monotonic_ns();
+	a->step_ns = clock_monotonic();
 	open_window(a, agent_wall_ns());
 }
 
@@ -186,7 +187,7 @@ void loop_last_window(struct agent *a)
 static int64_t window_ends(struct agent *a, int64_t *ret_next)
 {
 	int64_t length = (int64_t)a->window_ns, now = agent_wall_ns();
-	int64_t expected = a->window_end_wall + (int64_t)(monotonic_ns() - a->window_end);
+	int64_t expected = a->window_end_wall + (int64_t)(clock_monotonic() - a->window_end);
 
 	if (now < expected - CLOCK_JUMP_NS || now > expected + CLOCK_JUMP_NS) {
 		log_info("the clock was set: windows start anew");
@@ -236,14 +237,14 @@ static int turn_sessions(struct agent *a, struct err *e)
 {
 	int r;
 
-	if (!sessions_poll(a->sessions, monotonic_ns()))
+	if (!sessions_poll(a->sessions, clock_monotonic()))
 		return loop_set_frequency(a, e);	/* one may have gone early */
 	r = recorder_drain(a->rec, e);
 	if (!r)
 		r = loop_set_frequency(a, e);
 	if (r)
 		return r;
-	sessions_turn(a->sessions, monotonic_ns(), agent_wall_ns(),
+	sessions_turn(a->sessions, clock_monotonic(), agent_wall_ns(),
 		      MAX(a->budget.freq, sessions_freq(a->sessions)), files_epoch(a->rec->files));
 	return loop_set_frequency(a, e);
 }
@@ -259,7 +260,7 @@ int loop_run(struct agent *a, struct err *e)
 			return 0;
 		if (!r)
 			r = turn_sessions(a, e);
-		if (!r && monotonic_ns() >= a->window_end)
+		if (!r && clock_monotonic() >= a->window_end)
 			r = turn_window(a, e);
 		if (r)
 			return r;

@@ -2,44 +2,55 @@
 #include "agent/probe.h"
 
 #include <pthread.h>
+
+#include "base/clock.h"
 #include "collect/build.h"
 
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
 
+struct selection {
+	const struct probe_options *o;
+	const struct files *files;
+};
+
+static bool is_wanted(void *ctx, const struct samples_key *key)
+{
+	const struct selection *s = ctx;
+
+	return !s->o->wanted || s->o->wanted(s->o->wanted_ctx, s->files, key);
+}
+
 static int build(const struct probe_options *o, const struct recorder *rec, struct profile **ret)
 {
 	struct symbolizer *sym cleanup(symbolizer_cleanup) = NULL;
-	uint32_t total = samples_entries(&rec->samples);
-	cleanup(freep_cleanup) uint32_t *entries = calloc((size_t)total + 1, sizeof(*entries));
+	cleanup(freep_cleanup) uint32_t *entries = NULL;
+	struct selection selection = { o, rec->files };
 	struct build_options bo = {
 		.event = sampler_event(rec->sampler),
 		.freq = o->sampler.freq,
 		.time_nanos = rec->time_nanos,
 		.duration_nanos = rec->duration_nanos,
-		.entries = entries,
 	};
-	struct build_stats stats;
 	struct symbolizer_options so = o->symbols;
-	int r = -ENOMEM;
+	struct build_stats stats;
+	int r = samples_select(&rec->samples, is_wanted, &selection, &entries, &bo.nentries);
 
 	so.processes = rec->processes;
-	if (entries)
+	if (!r)
 		r = symbolizer_new(&so, rec->files, &sym);
 	if (r)
 		return r;
-	for (uint32_t i = 0; i < total; i++)
-		if (!o->wanted || o->wanted(o->wanted_ctx, rec->files, samples_key(&rec->samples, i)))
-			entries[bo.nentries++] = i;
+	bo.entries = entries;
 	return build_profile(&rec->samples, sym, &bo, ret, &stats);
 }
 
 static int record(const struct probe_options *o, struct recorder *rec, struct err *e)
 {
 	int r = recorder_start(rec, e);
-	uint64_t until = monotonic_ns() + o->duration_ns;
+	uint64_t until = clock_monotonic() + o->duration_ns;
 	bool ignored;
 
-	while (!r && monotonic_ns() < until) {
+	while (!r && clock_monotonic() < until) {
 		r = recorder_wait(rec, -1, until, &ignored, e);
 		if (!r && o->gone && o->gone(o->gone_ctx))
 			r = err_set(e, -ECANCELED, "the caller has gone");

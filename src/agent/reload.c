@@ -1,6 +1,7 @@
 /* reload.c - what may change while the agent runs: labels, rules, sinks, budgets, frequency. */
 #include "agent/state.h"
 
+#include "base/clock.h"
 #include "agent/log.h"
 
 #define RELOAD_GRACE_NS 3000000000ULL	/* for the old sinks when there are new ones */
@@ -79,7 +80,7 @@ static int change_delivery(struct agent *a, const struct agent_options *o, struc
 	old = take(a->delivery);
 	pthread_rwlock_unlock(&a->delivery_lock);
 	if (old)	/* the spool has one owner at a time */
-		delivery_finish(old, monotonic_ns() + RELOAD_GRACE_NS);
+		delivery_finish(old, clock_monotonic() + RELOAD_GRACE_NS);
 	delivery_free(old);
 	r = reload_make_delivery(o, &fresh, e);
 	if (r && !reload_make_delivery(a->o, &fresh, NULL))

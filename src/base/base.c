@@ -35,3 +35,18 @@ int array_grow(void *ret_p, size_t *cap, size_t need, size_t size)
 	*cap = n;
 	return 0;
 }
+
+int write_all(int fd, const void *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		p = (const char *)p + done;
+		n -= (size_t)done;
+	}
+	return 0;
+}

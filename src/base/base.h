@@ -71,6 +71,9 @@ struct err {
  * says everything in one line. r must be negative. */
 int printf_like(3, 4) err_set(struct err *e, int r, const char *fmt, ...);
 
+/* Writes all n bytes, however many calls that takes. 0 or -errno; some may have been written then. */
+int must_check write_all(int fd, const void *p, size_t n);
+
 /* Grows an array of elements of `size` bytes to hold at least `need`: *ret_p and *cap change
  * only on success. Doubles, so that n appends cost O(n). 0, -ENOMEM, or -E2BIG when the bytes
  * would not fit in half the address space. */

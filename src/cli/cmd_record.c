@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "cli/summary.h"
 #include "collect/build.h"
 #include "collect/recorder.h"
@@ -345,7 +346,7 @@ static bool targets_gone(const struct options *o)
 
 static int loop(struct record *r, struct err *e)
 {
-	uint64_t until = r->o->duration ? monotonic_ns() + r->o->duration : 0;
+	uint64_t until = r->o->duration ? clock_monotonic() + r->o->duration : 0;
 	bool ready;
 	int ret;
 
@@ -357,7 +358,7 @@ static int loop(struct record *r, struct err *e)
 			return 0;
 		if (r->command && child_reap(&r->child))
 			return 0;
-		if ((until && monotonic_ns() >= until) || targets_gone(r->o))
+		if ((until && clock_monotonic() >= until) || targets_gone(r->o))
 			return 0;
 		if (r->tty)
 			summary_progress(stderr, r->rec);

@@ -1,6 +1,7 @@
 /* summary.c - see summary.h. */
 #include "cli/summary.h"
 
+#include "base/clock.h"
 #include "kernel/outcome.h"
 
 static double percent(uint64_t part, uint64_t whole)
@@ -200,7 +201,7 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 void summary_progress(FILE *out, const struct recorder *rec)
 {
 	fprintf(out, "\rrecording: %.0f s, %llu samples, %llu lost\033[K",
-		(double)(monotonic_ns() - rec->started) / 1e9,
+		(double)(clock_monotonic() - rec->started) / 1e9,
 		(unsigned long long)rec->counters[WK_RECORDED],
 		(unsigned long long)recorder_lost(rec));
 	fflush(out);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/compiler.h"
 #include "collect/recorder.h"
 #include "collect/setup.h"
@@ -206,7 +207,7 @@ static int record(struct recorder *rec, uint32_t pid, uint64_t duration, struct 
 	bool ready;
 	int r = recorder_start(rec, e);
 
-	for (until = monotonic_ns() + duration; !r && monotonic_ns() < until;) {
+	for (until = clock_monotonic() + duration; !r && clock_monotonic() < until;) {
 		r = recorder_wait(rec, -1, until, &ready, e);
 		if (kill((pid_t)pid, 0) && errno == ESRCH)
 			break;

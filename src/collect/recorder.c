@@ -5,17 +5,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum {
 	SPARE_FDS = 128,	/* for everything but sampled files */
 };
-
-uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* How many files we may hold open: the hard limit is ours to use. Processes' own lists of their code
  * get an eighth of it at most. */
@@ -188,9 +182,9 @@ int recorder_drain(struct recorder *rec, struct err *e)
 
 	if (r)
 		return err_set(e, r, "can't read the samples: %s", strerror(-r));
-	rec->next_drain = monotonic_ns() + rec->drain_ns;
+	rec->next_drain = clock_monotonic() + rec->drain_ns;
 	refresh_counters(rec);
-	r = processes_refresh(rec->processes, monotonic_ns() + RECORDER_NAMES_NS);
+	r = processes_refresh(rec->processes, clock_monotonic() + RECORDER_NAMES_NS);
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
@@ -214,7 +208,7 @@ int recorder_start(struct recorder *rec, struct err *e)
 	clock_gettime(CLOCK_REALTIME, &t);
 	rec->cpus = sampler_cpus(rec->sampler);
 	rec->time_nanos = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-	rec->started = monotonic_ns();
+	rec->started = clock_monotonic();
 	rec->next_drain = rec->started + rec->drain_ns;
 	return 0;
 }
@@ -226,7 +220,7 @@ int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready,
 		{ .fd = unwinder_fd(rec->unwinder), .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
 	};
-	uint64_t now = monotonic_ns();
+	uint64_t now = clock_monotonic();
 	uint64_t next = until ? MIN(until, rec->next_drain) : rec->next_drain;
 	bool again = sampler_pressure(rec->sampler), pressure = false;
 	int r = 0;
@@ -236,7 +230,7 @@ int recorder_wait(struct recorder *rec, int fd, uint64_t until, bool *ret_ready,
 		return err_set(e, -errno, "poll: %s", strerror(errno));
 	if (p[0].revents || p[1].revents || again)
 		r = events(rec, &pressure, e);
-	if (!r && (pressure || monotonic_ns() >= rec->next_drain)) {
+	if (!r && (pressure || clock_monotonic() >= rec->next_drain)) {
 		r = recorder_drain(rec, e);
 		if (!r)
 			r = sampler_refresh_cpus(rec->sampler, e);
@@ -251,7 +245,7 @@ int recorder_finish(struct recorder *rec, struct err *e)
 	bool pressure;
 	int r;
 
-	rec->duration_nanos = (int64_t)(monotonic_ns() - rec->started);
+	rec->duration_nanos = (int64_t)(clock_monotonic() - rec->started);
 	sampler_stop(rec->sampler);
 	rec->ticks_due = sampler_ticks_due(rec->sampler);
 	r = events(rec, &pressure, e);
@@ -261,7 +255,7 @@ int recorder_finish(struct recorder *rec, struct err *e)
 		return r;
 	r = unwinder_finish(rec->unwinder, &h);
 	if (!r)
-		r = processes_finish(rec->processes, monotonic_ns() + RECORDER_FINISH_NS);
+		r = processes_finish(rec->processes, clock_monotonic() + RECORDER_FINISH_NS);
 	refresh_counters(rec);
 	return r ? err_set(e, r, "can't finish the stacks: %s", strerror(-r)) : 0;
 }

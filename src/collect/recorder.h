@@ -78,7 +78,6 @@ struct samples recorder_take(struct recorder *r);
  * number of ids that came back. Once a window is often enough. */
 uint32_t recorder_evict(struct recorder *r, uint64_t before);
 
-uint64_t monotonic_ns(void);
 uint64_t recorder_lost(const struct recorder *r);	/* sum of the losses */
 
 #endif

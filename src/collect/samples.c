@@ -82,6 +82,23 @@ const struct samples_key *samples_key(const struct samples *s, uint32_t entry)
 	return map_key(&s->keys, entry);
 }
 
+int samples_select(const struct samples *s,
+		   bool (*wanted)(void *ctx, const struct samples_key *key), void *ctx,
+		   uint32_t **ret, size_t *ret_n)
+{
+	uint32_t total = samples_entries(s), *entries = calloc((size_t)total + 1, sizeof(*entries));
+	size_t n = 0;
+
+	if (!entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < total; i++)
+		if (!wanted || wanted(ctx, samples_key(s, i)))
+			entries[n++] = i;
+	*ret = entries;
+	*ret_n = n;
+	return 0;
+}
+
 uint64_t samples_frame(const struct samples *s, uint32_t stack, size_t i)
 {
 	uint64_t frame;		/* strings aren't aligned */

@@ -48,6 +48,11 @@ void samples_free(struct samples *s);
 /* Entries are 0 .. samples_entries - 1, in order of arrival; pointers borrowed until the next add. */
 uint32_t samples_entries(const struct samples *s);
 const struct samples_key *samples_key(const struct samples *s, uint32_t entry);
+/* The entries for which wanted(ctx, key) is true (NULL: all), for build_options.entries. The caller frees
+ * *ret, which is never NULL. 0, -ENOMEM. */
+int must_check samples_select(const struct samples *s,
+			      bool (*wanted)(void *ctx, const struct samples_key *key), void *ctx,
+			      uint32_t **ret, size_t *ret_n);
 /* Copies nothing: frame i of *ret_n, leaf first. */
 uint64_t samples_frame(const struct samples *s, uint32_t stack, size_t i);
 size_t samples_depth(const struct samples *s, uint32_t stack);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/compiler.h"
 #include "collect/replay.h"
 #include "symbol/vdso.h"
@@ -270,14 +271,6 @@ uint64_t unwinder_copied_ns(const struct unwinder *u)
 	return u->copied_ns;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 int unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size)
 {
 	struct wk_capture *copy = malloc(size);
@@ -289,7 +282,7 @@ int unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size
 		return r;
 	}
 	memcpy(copy, c, size);
-	u->waiting[u->nwaiting++] = (struct waiting){ copy, size, now_ns() };
+	u->waiting[u->nwaiting++] = (struct waiting){ copy, size, clock_monotonic() };
 	u->waiting_bytes += size;
 	return 0;
 }
@@ -334,21 +327,13 @@ int unwinder_work(struct unwinder *u, const struct sampler_handler *h)
 	return replay_waiting(u, h, false);
 }
 
-static time_t now_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
-}
-
 int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
 {
 	struct pollfd p = { .fd = unwinder_fd(u), .events = POLLIN };
-	time_t end = now_seconds() + UNWINDER_FINISH_SECONDS;
+	uint64_t end = clock_monotonic() + UNWINDER_FINISH_SECONDS * 1000000000ULL;
 	int r = unwinder_work(u, h);
 
-	while (!r && u->nwaiting && now_seconds() < end) {
+	while (!r && u->nwaiting && clock_monotonic() < end) {
 		(void)poll(&p, 1, 100);
 		r = unwinder_work(u, h);
 	}

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "http/listen.h"
 #include "http/auth.h"
 #include "http/pages.h"
@@ -77,10 +78,7 @@ struct httpd {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return clock_monotonic() / 1000000;
 }
 
 static void count(struct httpd *d, uint64_t *counter)

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "kernel/tables.h"
 #include "proc/host.h"
 #include "wick.skel.h"
@@ -54,14 +55,6 @@ struct sampler {
 	bool pressure, started;
 	uint64_t frames[WK_USER_FRAMES + 2];	/* a stack put in order, with its marks */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- loading ---- */
 
@@ -411,7 +404,7 @@ static int open_event(struct sampler *s, uint32_t cpu, struct err *e)
 		return err_set(e, -errno, "can't attach to the events of CPU %u: %s", cpu,
 			       strerror(errno));
 	s->cpus[cpu].fd = fd;
-	s->cpus[cpu].since = now_ns();
+	s->cpus[cpu].since = clock_monotonic();
 	s->cpus[cpu].running = 0;
 	fd = -1;
 	return 0;
@@ -422,7 +415,7 @@ static void close_event(struct sampler *s, struct cpu *c)
 	if (c->fd < 0)
 		return;
 	ioctl(c->fd, PERF_EVENT_IOC_DISABLE, 0);
-	s->sampled_ns += now_ns() - c->since;
+	s->sampled_ns += clock_monotonic() - c->since;
 	close(c->fd);
 	c->fd = -1;
 }
@@ -757,7 +750,7 @@ uint64_t sampler_ticks_due(const struct sampler *s)
 
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		if (s->cpus[i].fd >= 0)
-			ns += now_ns() - s->cpus[i].since;
+			ns += clock_monotonic() - s->cpus[i].since;
 	return s->o.event->clock ? s->due + ns / (1000000000 / s->o.freq) : 0;
 }
 

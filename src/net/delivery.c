@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "net/lane.h"
 #include "net/spool.h"
 #include "net/split.h"
@@ -38,14 +39,6 @@ const char *delivery_drop_name(enum delivery_drop why)
 	return names[why];
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- the thread ---- */
 
 static void finish_transfers(struct delivery *d)
@@ -59,7 +52,7 @@ static void finish_transfers(struct delivery *d)
 
 		if (m->msg == CURLMSG_DONE)
 			for (size_t i = 0; i < d->n; i++)
-				if (lane_finished(d->lanes[i], d->multi, easy, code, monotonic_ns()))
+				if (lane_finished(d->lanes[i], d->multi, easy, code, clock_monotonic()))
 					break;
 	}
 }
@@ -86,7 +79,7 @@ static uint64_t run_lanes(struct delivery *d, bool draining)
 	uint64_t wait = UINT64_MAX;
 
 	for (size_t i = 0; i < d->n; i++)
-		wait = MIN(wait, lane_run(d->lanes[i], d->multi, monotonic_ns(), draining));
+		wait = MIN(wait, lane_run(d->lanes[i], d->multi, clock_monotonic(), draining));
 	return wait;
 }
 
@@ -103,7 +96,7 @@ static void *work(void *arg)
 		curl_multi_perform(d->multi, &running);
 		finish_transfers(d);
 		wait = run_lanes(d, draining);	/* what has just ended may let the next one start */
-		now = monotonic_ns();
+		now = clock_monotonic();
 		if (draining && (now >= until || all_idle(d)))
 			break;
 		if (draining)
@@ -223,7 +216,7 @@ size_t delivery_sinks(const struct delivery *d)
 
 void delivery_stats(struct delivery *d, size_t sink, struct sink_stats *ret)
 {
-	lane_stats(d->lanes[sink], monotonic_ns(), ret);
+	lane_stats(d->lanes[sink], clock_monotonic(), ret);
 }
 
 uint64_t delivery_unsendable(struct delivery *d)

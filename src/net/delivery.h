@@ -5,7 +5,7 @@
  *	r = delivery_new(&o, &d, &e);
  *	for each window and series:
  *		r = delivery_put(d, &labels, profile);		// never waits for a server
- *	delivery_finish(d, monotonic_ns() + 10 s);
+ *	delivery_finish(d, clock_monotonic() + 10 s);
  *	delivery_free(d);
  *
  * Each sink has a queue, connections that are used again, and a pace of its own: a server that is

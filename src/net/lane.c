@@ -7,6 +7,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "net/backoff.h"
 #include "net/spool.h"
 #include "net/transfer.h"
@@ -227,13 +228,11 @@ static void keep_within_bytes(struct lane *l)
 int lane_put(struct lane *l, struct item *it)
 {
 	struct entry *e = calloc(1, sizeof(*e));
-	struct timespec ts;
 
 	if (!e)
 		return -ENOMEM;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 	e->item = item_ref(it);
-	e->queued_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	e->queued_ns = clock_monotonic();
 	pthread_mutex_lock(&l->lock);
 	push(l, e, false);
 	count_in(l, e);

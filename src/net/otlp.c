@@ -336,7 +336,7 @@ static void write_header(struct encoder *e, const struct item *it)
 	append(e, &e->profile, &part.base);
 }
 
-static void write_all(struct encoder *e, const struct item *it)
+static void write_message(struct encoder *e, const struct item *it)
 {
 	const struct profile *p = e->p;
 
@@ -438,7 +438,7 @@ int otlp_encode(const struct item *it, uint32_t minor, struct buf *out)
 	e.stacks = calloc(strtab_count(&e.p->stacks), sizeof(uint32_t));
 	if (!e.stacks)
 		return -ENOMEM;
-	write_all(&e, it);
+	write_message(&e, it);
 	r = e.err ? e.err : e.dictionary.err ? e.dictionary.err : e.profile.err;
 	if (r)
 		return r;

@@ -163,21 +163,6 @@ static void retain(struct file_sink *f, int dir, size_t added)
 
 /* ---- storing ---- */
 
-static int write_all(int fd, const unsigned char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int write_file(int dir, const char *name, const struct item *it)
 {
 	char tmp[64];

@@ -371,21 +371,6 @@ static int writable(struct spool *s)
 	return 0;
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int encode_record(const struct item *it, struct buf *out)
 {
 	struct header h = { .state = SPOOL_LIVE };

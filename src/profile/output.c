@@ -7,26 +7,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-static int write_fd(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int in_place(const char *path, const void *p, size_t n)
 {
 	cleanup(fd_cleanup) int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : write_fd(fd, p, n);
+	return fd < 0 ? -errno : write_all(fd, p, n);
 }
 
 /* A short name of its own: the final one plus a suffix might be too long. */
@@ -48,7 +33,7 @@ static int write_new(const char *path, const void *p, size_t n)
 
 	if (fd < 0)
 		return -errno;
-	r = write_fd(fd, p, n);
+	r = write_all(fd, p, n);
 	if (!r && fsync(fd) < 0)
 		r = -errno;
 	if (!r) {	/* network file systems report a full disk here */
@@ -103,7 +88,7 @@ static int write_path(const char *path, const void *p, size_t n)
 	struct stat st;
 
 	if (!strcmp(path, "-"))
-		return write_fd(STDOUT_FILENO, p, n);
+		return write_all(STDOUT_FILENO, p, n);
 	if (!*path)
 		return -ENOENT;
 	if (below(path, "/dev/") || below(path, "/proc/"))

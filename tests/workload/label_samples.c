@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "collect/recorder.h"
+#include "base/clock.h"
 #include "kernel/outcome.h"
 #include "workload/workload.h"
 
@@ -213,17 +214,17 @@ static void judge(struct run *run)
 
 static int sample(struct run *run, double seconds, struct err *e)
 {
-	uint64_t end = monotonic_ns() + (uint64_t)(seconds * 1e9), judged = 0;
+	uint64_t end = clock_monotonic() + (uint64_t)(seconds * 1e9), judged = 0;
 	bool ended = false;
 	int r = recorder_start(run->rec, e);
 
 	puts("ready");
 	fflush(stdout);
-	while (!r && !ended && monotonic_ns() < end) {
+	while (!r && !ended && clock_monotonic() < end) {
 		r = recorder_wait(run->rec, STDIN_FILENO, end, &ended, e);
-		if (!r && monotonic_ns() - judged > JUDGE_NS) {
+		if (!r && clock_monotonic() - judged > JUDGE_NS) {
 			judge(run);
-			judged = monotonic_ns();
+			judged = clock_monotonic();
 		}
 	}
 	return r ? r : recorder_finish(run->rec, e);
