@@ -1,8 +1,11 @@
 /* spin.c - known work for a profiler: spin SECONDS
  *
  * User time goes 3:1 to hot_a and hot_b, in slices much shorter than a tick; a part of the whole is
- * spent in the kernel, under ask_kernel. Everything has its stack below main and work. */
+ * spent in the kernel, under ask_kernel. Everything has its stack below main and work. The slices'
+ * lengths are random: equal ones can fall into step with the ticks, which then hit one function more
+ * than its share for seconds, most of all where a processor is emulated. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,7 +17,7 @@
 #define HOT __attribute__((noipa))	/* nor merged with its twin */
 #endif
 
-enum { UNIT = 4000, READ_BYTES = 2048 };
+enum { UNITS_MAX = 8192, READ_BYTES = 2048 };
 
 static volatile unsigned int sink;
 
@@ -41,10 +44,23 @@ HOT static long ask_kernel(int fd)
 	return n;
 }
 
+/* 1 to UNITS_MAX, the same in every run: xorshift32 (Marsaglia, 2003). */
+static unsigned int random_units(void)
+{
+	static uint32_t state = 2463534242;
+
+	state ^= state << 13;
+	state ^= state >> 17;
+	state ^= state << 5;
+	return state % UNITS_MAX + 1;
+}
+
 HOT static void work(int fd)
 {
-	hot_a(3 * UNIT);
-	hot_b(UNIT);
+	unsigned int units = random_units();
+
+	hot_a(3 * units);
+	hot_b(units);
 	if (ask_kernel(fd) != READ_BYTES)
 		exit(1);
 }
