@@ -322,7 +322,7 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 			  row.cfa_off == WK_CALLER_ROOT	 ? WK_CFA_ROOT : WK_CFA_NONE;
 	if (row.cfa == WK_CFA_NONE)
 		return WK_USER_NO_INFO;
-	if (row.cfa == WK_CFA_ROOT)
+	if (row.cfa == WK_CFA_ROOT || (row.cfa == WK_CFA_CLONE && r->leaf && !r->general[0]))
 		return WK_USER_ROOT;
 	if (row.cfa == WK_CFA_CHAIN)
 		return wk_fp_step(r, 1);
@@ -332,7 +332,7 @@ static __always_inline enum wk_outcome wk_step(struct wk_regs *r, struct wk_row 
 		return wk_side_step(r, row, side);
 	if (row.cfa == WK_CFA_SP)
 		rule.cfa += 8 * (__s64)row.cfa_off;
-	else if (row.cfa == WK_CFA_LEAF)
+	else if (row.cfa == WK_CFA_LEAF || row.cfa == WK_CFA_CLONE)
 		rule.cfa += 8;
 	else if (row.cfa == WK_CFA_FP)
 		rule.cfa = r->fp + 8 * (__s64)row.cfa_off;

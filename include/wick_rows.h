@@ -51,6 +51,8 @@ enum wk_cfa {
 	WK_CFA_LANDS,	/* in a leaf frame pointer + 16, in a caller sp + 8 * cfa_off; the frame pointer at
 			 * CFA - 16. x86-64: a function that ends by __builtin_eh_return: what it has saved
 			 * may be the registers of the frame that it will return to (step.h) */
+	WK_CFA_CLONE,	/* x86-64, behind the system call of clone and clone3: where rax is 0 the outermost
+			 * frame, the child's on its new stack; else sp + 8 */
 };
 
 enum wk_caller {

@@ -5,6 +5,8 @@
 
 #define ENTRY_BYTES 64
 #define TRAMPOLINES 16		/* per file; files have 0 or 1 */
+#define CLONE_SHORT 10		/* bytes from the system call to the child, jl with 8 bits of distance */
+#define CLONE_NEAR  14		/* or 32 */
 #define SCAN_WINDOW (16u << 10)	/* bytes read at a time */
 
 /* ---- pieces --------------------------------------------------------------------------------- */
@@ -114,7 +116,7 @@ static int add_fdes(struct places *p, struct cfi *cfi, uint32_t flag)
 	return 0;
 }
 
-/* Of those that start together the last will count: trampoline, entry, .eh_frame, Go, code,
+/* Of those that start together the last will count: trampoline, entry, clone, .eh_frame, Go, code,
  * .debug_frame. */
 static int by_start(const void *a, const void *b)
 {
@@ -379,6 +381,16 @@ static int add_trampoline(struct places *p, uint64_t at, size_t size)
 	return add_place(p, at - !!at, size + !!at, PLACE_TRAMPOLINE);
 }
 
+/* glibc's clone and clone3 end their FDE at the system call, for what it says is wrong in the child, and
+ * begin the child's behind it: syscall; test %rax, %rax; jl error; jz child; ret; child: */
+static bool is_clone(const uint8_t *code, size_t n)
+{
+	static const uint8_t call[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0 }, child[] = { 0x74, 0x01, 0xc3 };
+
+	return (n == CLONE_SHORT || n == CLONE_NEAR) && !memcmp(code, call, sizeof(call)) &&
+	       !memcmp(code + n - sizeof(child), child, sizeof(child));
+}
+
 /* Looks for trampolines in one gap. */
 static int scan_gap(struct places *p, uint64_t start, uint64_t end, struct window *w, uint64_t *budget)
 {
@@ -395,6 +407,8 @@ static int scan_gap(struct places *p, uint64_t start, uint64_t end, struct windo
 		r = window_read(p, w, start, n, &chunk);
 		if (r)
 			return r == -ENODATA ? 0 : r;	/* a truncated file runs no code there */
+		if (x86 && n == end - start && is_clone(chunk, n))
+			return add_place(p, start, n, PLACE_CLONE);
 		for (from = chunk; (found = memmem(from, chunk + n - from, code, size));
 		     from = found + size) {
 			r = add_trampoline(p, start + (found - chunk), size);

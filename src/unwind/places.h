@@ -28,6 +28,7 @@ struct place {
 enum {
 	PLACE_TRAMPOLINE = 0,	/* no FDE can be there: .eh_frame has a CIE first */
 	PLACE_ENTRY = 1,
+	PLACE_CLONE = 2,
 };
 #define PLACE_DEBUG 0x80000000u	/* + offset in .debug_frame */
 #define PLACE_CODE  0x40000000u	/* + number of the piece of code */

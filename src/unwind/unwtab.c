@@ -260,6 +260,8 @@ static void compile_place(struct compiler *c, const struct place *p, uint64_t pr
 		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_SIGNAL });
 	} else if (p->source == PLACE_ENTRY) {
 		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_ROOT });
+	} else if (p->source == PLACE_CLONE) {
+		put_row(c, c->start, (struct wk_row){ .cfa = WK_CFA_CLONE });
 	} else if (p->source & PLACE_DEBUG) {
 		compile_fde(c, &c->p.cfi[1], p->source & ~PLACE_DEBUG, p->start, prev_end);
 		c->stats.debug_frame_bytes += size;

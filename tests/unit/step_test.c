@@ -438,6 +438,21 @@ START_TEST(rbx)
 }
 END_TEST
 
+START_TEST(clone_has_two_ends)
+{
+	const struct wk_row row = { .cfa = WK_CFA_CLONE };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	r.general[0] = (uint64_t)-ENOSYS;	/* the parent, still in the kernel */
+	ck_assert_int_eq(wk_step(&r, row, NULL), 0);
+	ck_caller(&r, content(10), at(11), at(20));
+	r = leaf_at(10, 20);
+	r.general[0] = 0;
+	ck_stop(&r, row, NULL, WK_USER_ROOT);
+}
+END_TEST
+
 START_TEST(exception_lands)
 {
 	const struct wk_row row = { .cfa = WK_CFA_LANDS, .cfa_off = 6, .fp_off = -2,
@@ -551,7 +566,7 @@ START_TEST(hostile_rows_end)
 			memcpy((char *)&side + 8 * n, &x, 8);
 		}
 		memcpy(&row, &x, sizeof(row));
-		row.cfa %= WK_CFA_LANDS + 1;
+		row.cfa %= WK_CFA_CLONE + 1;
 		row.cfa_off %= 32;
 		side.cfa_reg %= 18;
 		side.cfa_off %= 128;
@@ -599,6 +614,7 @@ int main(void)
 	tcase_add_test(rows, chain_and_leaf_rows);
 	tcase_add_test(rows, rbx);
 	tcase_add_test(rows, exception_lands);
+	tcase_add_test(rows, clone_has_two_ends);
 	suite_add_tcase(s, rows);
 	suite_add_tcase(s, sides);
 	suite_add_tcase(s, fp);

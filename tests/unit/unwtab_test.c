@@ -248,6 +248,31 @@ START_TEST(broken_instructions_stop_the_walk)
 }
 END_TEST
 
+/* Between the two FDEs of glibc's clone. */
+START_TEST(clone_by_its_code)
+{
+	static const uint8_t code[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13, 0x74, 0x01, 0xc3 };
+	struct section s = { .n = 0 };
+	struct image *i cleanup(freep_cleanup) = NULL;
+	struct unwtab *t cleanup(unwtab_cleanup) = NULL;
+	size_t cie = usual_cie(&s);
+
+	put_fde(&s, cie, 0x100, 0x40, 2);
+	put_fde(&s, cie, 0x140 + sizeof(code), 0x40, 3);
+	put_fde(&s, cie, 0x1a0, 0x40, 4);		/* behind another gap, longer by a byte */
+	i = image_of(&s);
+	memcpy(i->text + 0x140, code, sizeof(code));
+	memcpy(i->text + 0x140 + sizeof(code) + 0x40, code, sizeof(code));
+	ck_assert_int_eq(compile_image(i, &UNWTAB_LIMITS_DEFAULT, &t), 0);
+	ck_assert_int_eq(words_at(t, 0x13f), 2);
+	ck_assert_int_eq(row_at(t, 0x140).cfa, WK_CFA_CLONE);
+	ck_assert_int_eq(row_at(t, 0x140 + sizeof(code) - 1).cfa, WK_CFA_CLONE);
+	ck_assert_int_eq(words_at(t, 0x140 + sizeof(code)), 3);
+	for (uint32_t at = 0x18a; at < 0x1a0; at++)
+		ck_assert_int_ne(row_at(t, at).cfa, WK_CFA_CLONE);
+}
+END_TEST
+
 START_TEST(trampoline_by_its_code)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
@@ -728,6 +753,7 @@ int main(void)
 	tcase_add_test(tables, only_executable_code);
 	tcase_add_test(tables, equal_side_rules_are_one);
 	tcase_add_test(tables, broken_instructions_stop_the_walk);
+	tcase_add_test(tables, clone_by_its_code);
 	tcase_add_test(tables, trampoline_by_its_code);
 	tcase_add_test(tables, signal_fde_from_the_byte_before);
 	tcase_add_test(tables, bare_entry_point);

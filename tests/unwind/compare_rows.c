@@ -337,7 +337,7 @@ static struct caller our_caller(struct machine *m, struct wk_row row, const stru
 		return side_caller(m, row, side);
 	case WK_CFA_SIGNAL:
 		return signal_caller(m);
-	case WK_CFA_ROOT:
+	case WK_CFA_ROOT:	/* WK_CFA_CLONE stands where there is no CFI */
 		c.root = true;
 		return c;
 	default:

@@ -20,8 +20,8 @@
  *
  * A stack is rooted if wick's outcome is root and its last frame is an outermost one by other evidence:
  * libdw finds the return address undefined there, or it is at the file's entry point, or its
- * symbol is one of those below, or libdwfl ends at it too, with a frame pointer of zero. Samples inside
- * exec have no user stack and are left out.
+ * symbol is one of those below, or libdwfl ends at it too, with a frame pointer of zero, or it is clone's
+ * child about to begin. Samples inside exec have no user stack and are left out.
  *
  * Output: lines "name value", and up to SHOWN stacks of a kind that differ or are truncated. Exit
  * status 0 if something was compared, 1 if not, 2 on usage. Judging the figures is the caller's (ground_truth.py).
@@ -51,6 +51,8 @@ enum {
 	SPACES = 16,			/* address spaces that libdwfl knows at a time */
 	SPACE_MAPPINGS = 1024,		/* of one of them */
 	ENTRY_BYTES = 64,		/* length of _start, more or less */
+	CLONE_BYTES = 16,		/* from clone's system call to the child's code */
+	RAX = 4,			/* in wk_capture.regs */
 	VDSO_BYTES = 64 << 10,
 	WORK_MS = 100,
 	PAGE = 4096,
@@ -554,6 +556,23 @@ static bool is_outermost(Dwfl *dwfl, uint64_t addr)
 	return elf && gelf_getehdr(elf, &eh) && addr - (eh.e_entry + bias) < ENTRY_BYTES;
 }
 
+/* A thread that has just been made, behind clone's system call: glibc has no CFI between the call and the
+ * child's first instruction, where the return address is undefined. The parent has rax != 0 there. */
+static bool is_new_thread(Dwfl *dwfl, const struct wk_capture *c, uint64_t addr)
+{
+	bool debug, has_rule;
+
+	for (uint64_t at = addr; c->nr_user == 1 && !c->regs[RAX] && at < addr + CLONE_BYTES; at++) {
+		Dwarf_Frame *rule = rule_of(dwfl, at, &debug);
+
+		has_rule = rule;
+		free(rule);
+		if (has_rule)
+			return at > addr && is_outermost(dwfl, at);
+	}
+	return false;
+}
+
 static bool is_mapped(const struct wk_capture *c, uint64_t addr)
 {
 	for (uint32_t i = 0; i < c->nr_vmas; i++)
@@ -755,6 +774,7 @@ static void check_root(struct comparison *cmp, const struct space *s, const stru
 	cmp->n[N_ROOT_CLAIMED]++;
 	addr = address_of(c, c->user[c->nr_user - 1]);
 	if (c->nr_user == WK_CAPTURE_FRAMES || is_outermost(s->dwfl, addr) ||
+	    is_new_thread(s->dwfl, c, addr) ||
 	    (same == cmp->truth.n && same == c->nr_user && !cmp->truth.fp)) {
 		cmp->n[N_ROOTED]++;	/* deeper ones: the record doesn't have the last frame */
 		return;
