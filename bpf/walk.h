@@ -134,7 +134,9 @@ static __noinline void read_path(struct file *file, struct wk_file_event *e)
 	e->path_len = off;
 }
 
-static __always_inline void announce(struct walk *w, u64 vma, struct file *file)
+/* False: the ring is full, and this file has no id. The sample at hand must not carry the one it would have
+ * had: that is free again. */
+static __always_inline bool announce(struct walk *w, u64 vma, struct file *file)
 {
 	struct wk_file_event *e = &w->event;
 	struct vm_area_struct *v = (void *)vma;
@@ -148,12 +150,13 @@ static __always_inline void announce(struct walk *w, u64 vma, struct file *file)
 	e->tid = pid_in_namespace(
 		BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_pid));
 	read_path(file, e);
-	if (bpf_ringbuf_output(&events, e, sizeof(*e), BPF_RB_FORCE_WAKEUP)) {
-		/* Forget it, so that its next sight announces it again. */
-		count(WK_NOTE_RING_FULL);
-		bpf_map_delete_elem(&files, &e->key);
-		bpf_map_push_elem(&free_ids, &e->id, BPF_ANY);
-	}
+	if (!bpf_ringbuf_output(&events, e, sizeof(*e), BPF_RB_FORCE_WAKEUP))
+		return true;
+	/* Forget it, so that its next sight announces it again. */
+	count(WK_NOTE_RING_FULL);
+	bpf_map_delete_elem(&files, &e->key);
+	bpf_map_push_elem(&free_ids, &e->id, BPF_ANY);
+	return false;
 }
 
 static __always_inline void file_key(struct file *file, struct wk_file_key *key)
@@ -166,7 +169,7 @@ static __always_inline void file_key(struct file *file, struct wk_file_key *key)
 	key->mtime_ns = inode_mtime(inode);
 }
 
-/* What is known of the file behind a VMA; false if the file table is full. */
+/* What is known of the file behind a VMA; false if the file table, or the ring, is full. */
 static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, struct wk_file *ret)
 {
 	struct wk_file_key *key = &w->event.key;
@@ -195,8 +198,10 @@ static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, str
 		return true;
 	}
 	w->event.id = ret->id;
-	announce(w, vma, file);
-	return true;
+	if (announce(w, vma, file))
+		return true;
+	ret->id = WK_FILE_NONE;
+	return false;
 }
 
 /* The vDSO has no inode: userspace puts its rows under the all-zero key. */
