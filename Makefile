@@ -53,7 +53,7 @@ help:
 	@echo 'make soak          ten minutes of churn with small limits (as root)'
 	@echo 'make test-deploy   manifests, chart, unit and dashboard against published schemas'
 	@echo 'make test-image    build the image and profile from it (as root); about 5 minutes'
-	@echo 'make soak-agent    twenty minutes of it for the agent, with a server that goes away (as root)'
+	@echo 'make soak-agent    twenty minutes of it for the agent, with a server that goes away; then 20,000 processes (as root)'
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
@@ -210,6 +210,7 @@ soak: all
 
 soak-agent: all
 	$(Q)WICK=$(abspath $(B)/wick) python3 tests/soak/agent.py
+	$(Q)WICK=$(abspath $(B)/wick) python3 tests/soak/crowd.py
 
 $(B)/bench_rows: tests/bench/rows.c $(B)/libwick.a
 	$(call say,CC,$<) $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libwick.a $(LDLIBS)
