@@ -17,7 +17,8 @@ static struct httpd *d;
 static atomic_bool is_ready, hold, large;
 static atomic_int making, gone;
 static int result;
-static struct profile_request last;
+static struct profile_request last;	/* under the lock: callers come several at a time */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char answer[128 << 10];
 
 /* ---- the agent ---- */
@@ -42,10 +43,23 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
+static void swap_last(struct profile_request *q)
+{
+	struct profile_request before;
+
+	pthread_mutex_lock(&lock);
+	before = last;
+	last = *q;
+	pthread_mutex_unlock(&lock);
+	*q = before;
+}
+
 static int profile(void *ctx, const struct profile_request *q, struct buf *ret, struct err *e)
 {
+	struct profile_request copy = *q;
+
 	(void)ctx;
-	last = *q;
+	swap_last(&copy);
 	making++;
 	while (hold && !httpd_gone(q->caller))
 		nap();
@@ -208,19 +222,22 @@ END_TEST
 
 START_TEST(test_profile)
 {
+	struct profile_request q = { 0 };
+
 	ck_assert_int_eq(get("/debug/pprof/profile?seconds=1&hz=99&pid=7&comm=%61b"), 200);
 	ck_assert(said("Content-Type: application/octet-stream\r\n"));
 	ck_assert(said("Content-Disposition: attachment; filename=\"profile\"\r\n"));
 	ck_assert(said("Content-Length: 10\r\n"));
 	ck_assert(said("\r\n\r\n\x1f\x8b profile"));
-	ck_assert_uint_eq(last.duration_ns, 1000000000);
-	ck_assert_uint_eq(last.hz, 99);
-	ck_assert_uint_eq(last.pid, 7);
-	ck_assert_str_eq(last.comm, "ab");
-	last.pid = 0;
+	swap_last(&q);
+	ck_assert_uint_eq(q.duration_ns, 1000000000);
+	ck_assert_uint_eq(q.hz, 99);
+	ck_assert_uint_eq(q.pid, 7);
+	ck_assert_str_eq(q.comm, "ab");
 	ck_assert_int_eq(ask("HEAD", "/debug/pprof/profile?seconds=1&pid=7", ""), 200);
 	ck_assert(said("Content-Type: application/octet-stream\r\n"));
-	ck_assert_uint_eq(last.pid, 0);
+	swap_last(&q);
+	ck_assert_uint_eq(q.pid, 0);	/* what was put there: HEAD makes no profile */
 }
 END_TEST
 
