@@ -33,7 +33,7 @@ KERNELS = {
 }
 DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 BOOT_SECONDS = 300
-SAMPLES_MIN = 300  # of 1,500 that 3 s at 499 Hz make; the emulation may be starved
+SAMPLES_MIN = 120  # of 1,500 that 3 s at 499 Hz make; the emulation may be starved
 SHARE_A = 0.75     # hot_a of hot_a and hot_b, by spin.c
 SIGMAS = 4         # one honest run in 16,000 lies outside
 ROOTED_MIN = 0.98
