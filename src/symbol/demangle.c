@@ -7,7 +7,7 @@
  *    done; what SIMPLE drops is dropped in the tree, not in the text.
  *  - Printing goes through a callback that leaves by longjmp when there is too much text.
  */
-#include "symbol/demangle.h"
+#include "symbol/langnames.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -253,9 +253,11 @@ int demangle(const char *mangled, enum demangle_mode mode, char **ret)
 	bool rust = !strncmp(mangled, "_R", 2), cplus = !strncmp(mangled, "_Z", 2), ok;
 	char *s;
 
-	if (mode == DEMANGLE_NONE || (!rust && !cplus) ||
+	if (mode == DEMANGLE_NONE ||
 	    strnlen(mangled, DEMANGLE_MAX_MANGLED + 1) > DEMANGLE_MAX_MANGLED)
 		return -ENOENT;
+	if (!rust && !cplus)
+		return langnames(mangled, mode, ret);
 	t = malloc(sizeof(*t));
 	if (!t)
 		return -ENOMEM;

@@ -1,4 +1,4 @@
-/* demangle.h - C++ and Rust names as people write them, by GNU libiberty.
+/* demangle.h - names as people write them: C++ and Rust by GNU libiberty; D, OCaml and Ada in langnames.h.
  *
  *	char *text;
  *	int r = demangle("_ZNSt6vectorIiSaIiEE9push_backERKi", DEMANGLE_SIMPLE, &text);
@@ -18,6 +18,8 @@
  *		suffixes dropped.
  *   FULL	everything: parameters, template arguments, Rust hashes, and each suffix as
  *		" [clone .cold]".
+ *
+ * Swift's names stay as they are: no library for them is to be had in distributions.
  *
  * Names that aren't mangled are left alone in every mode, "foo.part.0" of a C file too: Go has
  * functions that are called main.cold.

@@ -33,6 +33,27 @@ START_TEST(spellings)
 	static const struct {
 		const char *mangled, *simple, *full;
 	} cases[] = {
+		{ "_D3app4mainFZv", "app.main", "app.main()" },
+		{ "_Dmain", "D main", "D main" },
+		{ "_D3app__T3mapTiZQhFNaNbiZi", "app.map.map", "app.map!(int).map(int)" },
+		{ "_D3foo3barFiZ3bazMFNaNbNiNfZv", "foo.bar.baz", "foo.bar(int).baz()" },
+		{ "_D6object9Throwable8toStringMxFZAya", "object.Throwable.toString",
+		  "object.Throwable.toString() const" },
+		{ "_D3std5stdio__T7writelnTAyaZQnFNfQjZv", "std.stdio.writeln.writeln",
+		  "std.stdio.writeln!(immutable(char)[]).writeln(immutable(char)[])" },
+		{ "_Data", NULL, NULL },
+		{ "_D3ap", NULL, NULL },
+		{ "camlStdlib__List__map_287", "Stdlib.List.map", "Stdlib.List.map_287" },
+		{ "camlStdlib__List.map_287", "Stdlib.List.map", "Stdlib.List.map_287" },
+		{ "camlDune__exe__Main__entry", "Dune.exe.Main.entry", "Dune.exe.Main.entry" },
+		{ "camlMain__$3e$3e$3d_12", "Main.>>=", "Main.>>=_12" },
+		{ "camlMain__$0a$zz$4", "Main.$0a$zz$4", "Main.$0a$zz$4" },
+		{ "camlMain", NULL, NULL },
+		{ "caml_alloc_small__dispatch", NULL, NULL },	/* the runtime, in C */
+		{ "camlA__", NULL, NULL },
+		{ "_ada_hello", "hello", "hello" },
+		{ "ada__text_io__put_line", NULL, NULL },
+		{ "$s4main3fooyyF", NULL, NULL },		/* Swift */
 		{ "_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector::push_back",
 		  "std::vector<int, std::allocator<int> >::push_back(int const&)" },
 		{ "_Z3fooIiEvT_", "foo", "void foo<int>(int)" },
@@ -163,6 +184,11 @@ static void *hostile(void *arg)
 		nest("_RNvC1a", "Nv", 1, "1a", "", ""),
 		rust_doubling(5), rust_doubling(60), rust_doubling(300),
 		cplus_doubling(""), cplus_doubling("DpSX_"),
+		nest("_D1a", "1b", 500, "", "FZv", ""),
+		nest("_D1aF", "A", 900, "i", "Zv", ""),
+		nest("_D1aF", "QbQd", 6, "i", "Zv", ""),
+		nest("_D1aF", "HQbQd", 200, "i", "Zv", ""),
+		nest("camlA__", "$41", 1300, "", "_1", ""),
 		nest("_Z1f", "i", 5000, "", "", ""),	/* over DEMANGLE_MAX_MANGLED */
 	};
 
