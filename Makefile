@@ -202,7 +202,7 @@ test-kernels-arm64:
 	$(Q)PKG_CONFIG_SYSROOT_DIR=$(ARM_ROOT) PKG_CONFIG_LIBDIR=$(ARM_ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig \
 		$(MAKE) --no-print-directory CC="$(ARM_CC)" AR=aarch64-linux-gnu-ar ARCH=aarch64 BUILD=$(BUILD)/arm64 \
 		all $(BUILD)/arm64/workload/label_samples
-	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(KERNELS)
+	$(Q)WICK=$(BUILD)/arm64/wick SYSROOT=$(ARM_ROOT) CC="$(ARM_CC)" python3 tests/kernels/run.py $(or $(KERNELS),6.1 6.12 7)
 
 # Ten minutes (SOAK_SECONDS) of processes, files and mappings that come and go, with small limits (as root).
 soak: all

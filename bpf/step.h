@@ -418,6 +418,26 @@ static __always_inline int wk_leaf_step(struct wk_regs *r)
 	return 1;
 }
 
+#ifndef WK_ARCH_ARM64
+/* A return address without rows whose code does nothing but return: add $n, %rsp; ret. The trampolines
+ * that CPython makes to have names (python -X perf, Python/asm_trampoline.S) keep no frame pointer. That
+ * isn't guessed: it is what will be executed. Not 0 if it went there. */
+static __always_inline int wk_epilogue_step(struct wk_regs *r)
+{
+	__u64 code, ra, at;
+
+	if (WK_READ_CODE(&code, sizeof(code), r->pc) || (code & 0xff80ffffffULL) != 0xc300c48348ULL)
+		return 0;
+	at = r->sp + (code >> 24 & 0x7f);
+	if (at & 7 || WK_READ_USER(&ra, sizeof(ra), at) || !ra)
+		return 0;
+	r->pc = ra;
+	r->sp = at + sizeof(ra);
+	r->exact = r->leaf = r->kept = r->chained = 0;
+	return 1;
+}
+#endif
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 /* found: there is a row. */
@@ -430,6 +450,10 @@ static __always_inline enum wk_outcome wk_find_caller(struct wk_regs *r, int fou
 		return stop;
 	if (r->leaf && wk_leaf_step(r))
 		return 0;
+#ifndef WK_ARCH_ARM64
+	if (!r->leaf && !r->exact && wk_epilogue_step(r))
+		return 0;
+#endif
 	return wk_fp_step(r, 0);
 }
 

@@ -272,7 +272,7 @@ __noinline u32 vma_learn(u64 addr)
 		u64 off = BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift;
 
 		if (e->exec && off + (end - start) <= WK_FILE_OFF_MAX &&
-		    find_file(w, vma, file, &e->file))
+		    find_file(w, vma, file, &e->file) && e->file.rows != WK_ROWS_ANON)
 			e->frame = WK_FRAME_MAKE_FILE(e->file.id, off);
 	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
 		find_vdso(&e->file);

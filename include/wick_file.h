@@ -12,6 +12,9 @@ enum wk_rows_state {
 	WK_ROWS_COMING,		/* being compiled, or nobody compiles */
 	WK_ROWS_HERE,
 	WK_ROWS_NONE,		/* the file has no unwind information: frame pointers */
+	WK_ROWS_ANON,		/* no file of code but memory with a name: shared anonymous memory, a memfd
+				 * into which code is made. Frames keep their addresses, as in other
+				 * anonymous memory */
 };
 
 struct wk_file {

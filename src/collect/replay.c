@@ -117,6 +117,8 @@ int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool fi
 			ret->missing = WK_FRAME_FILE_ID(frame);
 			return -EAGAIN;
 		}
+		if (rows.state == WK_ROWS_ANON)
+			frame = addr;
 		outcome = step(&regs, &rows, &frame);
 		ret->frames[ret->n++] = frame;
 	}

@@ -10,7 +10,7 @@
 #include "symbol/vdso.h"
 #include "unwind/unwtab.h"
 
-enum file_state { FILE_UNKNOWN, FILE_COMPILING, FILE_ROWS, FILE_NONE };
+enum file_state { FILE_UNKNOWN, FILE_COMPILING, FILE_ROWS, FILE_NONE, FILE_ANON };
 
 struct file_use {
 	enum file_state state;
@@ -109,12 +109,25 @@ void unwinder_free(struct unwinder *u)
 
 /* ---- rows ---- */
 
-static int set_none(struct unwinder *u, uint32_t id)
+/* Whether it is memory that has a name, but no file of code: what mmap(2) and shmget(2) share is called so
+ * by the kernel (shmem_zero_setup() of mm/shmem.c, newseg() of ipc/shm.c); a memfd, or a file unlinked at
+ * once, whose contents aren't ELF, is what runtimes map twice, to write code and to run it. */
+static bool is_anonymous(const struct file *f, int error)
+{
+	if (!f || !f->deleted)
+		return false;
+	if (error == -ENOEXEC)
+		return true;
+	return !strcmp(f->path, "/dev/zero") || !strncmp(f->path, "/SYSV", 5);
+}
+
+static int set_none(struct unwinder *u, uint32_t id, int error)
 {
 	const struct file *f = files_get(u->files, id);
-	struct wk_file wf = { .id = id };
+	bool anonymous = is_anonymous(f, error);
+	struct wk_file wf = { .id = id, .rows = anonymous ? WK_ROWS_ANON : WK_ROWS_NONE };
 
-	u->use[id].state = FILE_NONE;
+	u->use[id].state = anonymous ? FILE_ANON : FILE_NONE;
 	/* it may be gone from the table already, forgotten to be announced anew */
 	if (f)
 		(void)!sampler_set_rows(u->sampler, &f->key, &wf, NULL, 0);
@@ -132,7 +145,7 @@ int unwinder_file(struct unwinder *u, uint32_t id)
 	u->use[id].last_used = u->round;
 	fd = files_open(u->files, id);
 	if (fd < 0 || compiler_submit(u->compiler, id, fd, f && f->on_host ? f->path : NULL))
-		return set_none(u, id);
+		return set_none(u, id, 0);
 	u->use[id].state = FILE_COMPILING;
 	return 0;
 }
@@ -180,8 +193,8 @@ static void install(struct unwinder *u, const struct compiled *c)
 
 	if (!f || c->error) {
 		u->stats.without += c->error == -ENOENT;
-		u->stats.failed += c->error != -ENOENT;
-		(void)set_none(u, c->id);
+		u->stats.failed += c->error != -ENOENT && !is_anonymous(f, c->error);
+		(void)set_none(u, c->id, c->error);
 		return;
 	}
 	words = unwtab_words(c->table, &n);
@@ -189,7 +202,7 @@ static void install(struct unwinder *u, const struct compiled *c)
 	if (!make_room(u, n * sizeof(*words)) ||
 	    sampler_set_rows(u->sampler, &f->key, &wf, words, n)) {
 		u->stats.failed++;
-		(void)set_none(u, c->id);
+		(void)set_none(u, c->id, 0);
 		return;
 	}
 	u->use[c->id].state = FILE_ROWS;
@@ -205,6 +218,7 @@ static struct replay_rows rows_of(void *ctx, uint32_t id)
 		[FILE_COMPILING] = WK_ROWS_COMING,
 		[FILE_ROWS] = WK_ROWS_HERE,
 		[FILE_NONE] = WK_ROWS_NONE,
+		[FILE_ANON] = WK_ROWS_ANON,
 	};
 	struct unwinder *u = ctx;
 	struct replay_rows r = { .state = WK_ROWS_NONE };

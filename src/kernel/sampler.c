@@ -699,7 +699,8 @@ int sampler_set_rows(struct sampler *s, const struct wk_file_key *key, const str
 	struct wk_file file = *f;
 	int r;
 
-	file.rows = words ? WK_ROWS_HERE : WK_ROWS_NONE;
+	if (words)
+		file.rows = WK_ROWS_HERE;
 	/* first the table, then the news of it */
 	r = words ? tables_put(&s->tables, f, words, n) : 0;
 	return r ? r : set_file(s, key, &file);

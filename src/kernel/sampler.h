@@ -110,8 +110,8 @@ void sampler_evict_file(struct sampler *s, const struct wk_file_key *key, uint32
 void sampler_release_id(struct sampler *s, uint32_t id);
 
 /* Gives BPF the unwind rows of a file (words as wick_rows.h lays them out; copied), or says that it
- * has none (words NULL): frame pointers then. At once in force. f->id and f->table are the caller's;
- * f->rows is set here. -ENOMEM, -E2BIG (over 4 GiB), -errno of the bpf calls. */
+ * has none (words NULL): f->rows says whether it is WK_ROWS_NONE or WK_ROWS_ANON. At once in force. f->id
+ * and f->table are the caller's. -ENOMEM, -E2BIG (over 4 GiB), -errno of the bpf calls. */
 int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key,
 				const struct wk_file *f, const uint64_t *words, size_t n);
 /* Takes the rows away again: the file's frames are walked as if they were still coming. */

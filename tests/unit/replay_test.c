@@ -112,6 +112,22 @@ START_TEST(a_trampoline_was_not_called)
 }
 END_TEST
 
+START_TEST(memory_with_a_name_keeps_its_addresses)
+{
+	struct replay_walk w;
+
+	state[2] = WK_ROWS_ANON;
+	cap.regs[2] = BASE + 0x200;	/* a frame record, and the end of its chain */
+	put(BASE + 0x200, 0);
+	put(BASE + 0x208, 0x400021);
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.n, 2);
+	ck_assert_uint_eq(w.frames[0], 0x400010);
+	ck_assert_uint_eq(w.frames[1], 0x400020);
+	ck_assert_uint_eq(w.outcome, WK_USER_ROOT);
+}
+END_TEST
+
 START_TEST(each_way_to_stop)
 {
 	struct replay_walk w;
@@ -224,6 +240,7 @@ int main(void)
 	tcase_add_test(tc, rows_on_their_way_are_waited_for);
 	tcase_add_test(tc, a_trampoline_was_not_called);
 	tcase_add_test(tc, each_way_to_stop);
+	tcase_add_test(tc, memory_with_a_name_keeps_its_addresses);
 	tcase_add_test(tc, a_missing_page_between_is_no_zero);
 	tcase_add_test(tc, endless_recursion_ends);
 	tcase_add_test(tc, jit_code_goes_by_frame_pointers);

@@ -481,6 +481,42 @@ START_TEST(exception_lands)
 }
 END_TEST
 
+/* A trampoline that keeps no frame pointer: what stands at the return address tells. */
+START_TEST(epilogue_by_its_code)
+{
+	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x18, 0xc3 };	/* add $24, %rsp; ret */
+	const struct wk_row none = { 0 };
+	struct wk_regs r = leaf_at(10, 20);
+
+	fake_reset();
+	memcpy(text + 0x100, end, sizeof(end));
+	r.pc = CODE + 0x100;
+	r.exact = r.leaf = 0;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, content(13), at(14), at(20));
+	ck_assert_uint_eq(r.guessed, 0);
+
+	r = leaf_at(10, 20);		/* at which execution stands: no call has returned there */
+	r.pc = CODE + 0x100;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+
+	text[0x103] = 0x80;		/* sub $-128 in disguise */
+	r = leaf_at(10, 20);
+	r.pc = CODE + 0x100;
+	r.exact = r.leaf = 0;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+
+	text[0x103] = 0x11;		/* no stack is like that */
+	r = leaf_at(10, 20);
+	r.pc = CODE + 0x100;
+	r.exact = r.leaf = 0;
+	ck_assert_int_eq(wk_find_caller(&r, 0, none, NULL), 0);
+	ck_caller(&r, content(21), at(22), content(20));
+}
+END_TEST
+
 /* Without a row: the return address on top of the stack, if this function was called from there. */
 START_TEST(leaf_by_its_code)
 {
@@ -611,6 +647,7 @@ int main(void)
 	tcase_add_test(fp, another_stack);
 	tcase_add_test(fp, zero_frame_pointer);
 	tcase_add_test(fp, leaf_by_its_code);
+	tcase_add_test(fp, epilogue_by_its_code);
 	tcase_add_test(rows, chain_and_leaf_rows);
 	tcase_add_test(rows, rbx);
 	tcase_add_test(rows, exception_lands);
