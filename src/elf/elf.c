@@ -12,6 +12,9 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
+#define DEBUG_SECTION  ".debug_"
+#define GNU_COMPRESSED ".zdebug_"	/* the same, in GNU's old way of compressing */
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "headers are used as they lie in the file: little-endian hosts only"
 #endif
@@ -428,12 +431,25 @@ const struct elf_section *elf_section(const struct elf *e, size_t index)
 	return index < e->nsections ? &e->sections[index] : NULL;
 }
 
-const struct elf_section *elf_section_by_name(const struct elf *e, const char *name)
+static const struct elf_section *find_section(const struct elf *e, const char *before,
+					      const char *name)
 {
+	size_t n = strlen(before);
+
 	for (size_t i = 1; i < e->nsections; i++)
-		if (!strcmp(e->sections[i].name, name))
+		if (!strncmp(e->sections[i].name, before, n) &&
+		    !strcmp(e->sections[i].name + n, name))
 			return &e->sections[i];
 	return NULL;
+}
+
+const struct elf_section *elf_section_by_name(const struct elf *e, const char *name)
+{
+	const struct elf_section *s = find_section(e, "", name);
+
+	if (!s && !strncmp(name, DEBUG_SECTION, sizeof(DEBUG_SECTION) - 1))
+		s = find_section(e, GNU_COMPRESSED, name + sizeof(DEBUG_SECTION) - 1);
+	return s;
 }
 
 const struct elf_section *elf_section_by_type(const struct elf *e, uint32_t type)
@@ -510,54 +526,94 @@ static int unzstd_range(const struct elf *e, uint64_t offset, uint64_t n, unsign
 	return !left && to.pos == size ? 0 : -EBADMSG;
 }
 
-/* gABI "Section Compression": an Elf64_Chdr, then the stream. */
-static int read_chdr(const struct elf *e, const struct elf_section *s, Elf64_Chdr *ret)
+/* How the bytes of a section make its content. */
+struct packing {
+	uint32_t type;		/* ELFCOMPRESS_*; 0: as they are */
+	uint64_t from, n;	/* the stream, in the file */
+	uint64_t size;		/* of the content */
+};
+
+/* Before the gABI had SHF_COMPRESSED: "ZLIB", the size in big-endian order, then the stream (GNU binutils,
+ * bfd/compress.c; objcopy --compress-debug-sections=zlib-gnu). */
+static int read_gnu(const struct elf *e, const struct elf_section *s, struct packing *ret)
 {
-	if (s->size < sizeof(*ret))
+	unsigned char h[12];
+	uint64_t size;
+	int r = s->size < sizeof(h) ? -EBADMSG : elf_read(e, s->offset, h, sizeof(h));
+
+	if (r)
+		return r;
+	if (memcmp(h, "ZLIB", 4))
 		return -EBADMSG;
-	return elf_read(e, s->offset, ret, sizeof(*ret));
+	memcpy(&size, h + 4, sizeof(size));
+	*ret = (struct packing){ ELFCOMPRESS_ZLIB, s->offset + sizeof(h), s->size - sizeof(h),
+				 be64toh(size) };
+	return 0;
 }
 
-int elf_section_size(const struct elf *e, const struct elf_section *s, uint64_t *ret)
+/* gABI "Section Compression": an Elf64_Chdr, then the stream. */
+static int read_chdr(const struct elf *e, const struct elf_section *s, struct packing *ret)
 {
 	Elf64_Chdr ch;
-	int r;
+	int r = s->size < sizeof(ch) ? -EBADMSG : elf_read(e, s->offset, &ch, sizeof(ch));
 
-	if (s->type == SHT_NOBITS)
-		return -ENOENT;
-	if (!inside(e->size, s->offset, s->size))
-		return -EBADMSG;
-	if (!(s->flags & SHF_COMPRESSED)) {
-		*ret = s->size;
-		return 0;
-	}
-	r = read_chdr(e, s, &ch);
 	if (r)
 		return r;
 	if (ch.ch_type != ELFCOMPRESS_ZLIB && ch.ch_type != ELFCOMPRESS_ZSTD)
 		return -ENOTSUP;
-	*ret = ch.ch_size;
+	*ret = (struct packing){ ch.ch_type, s->offset + sizeof(ch), s->size - sizeof(ch),
+				 ch.ch_size };
 	return 0;
+}
+
+static bool is_gnu_compressed(const struct elf_section *s)
+{
+	return !strncmp(s->name, GNU_COMPRESSED, sizeof(GNU_COMPRESSED) - 1);
+}
+
+bool elf_section_is_compressed(const struct elf_section *s)
+{
+	return s->flags & SHF_COMPRESSED || is_gnu_compressed(s);
+}
+
+static int read_packing(const struct elf *e, const struct elf_section *s, struct packing *ret)
+{
+	if (s->type == SHT_NOBITS)
+		return -ENOENT;
+	if (!inside(e->size, s->offset, s->size))
+		return -EBADMSG;
+	if (s->flags & SHF_COMPRESSED)
+		return read_chdr(e, s, ret);
+	if (is_gnu_compressed(s))
+		return read_gnu(e, s, ret);
+	*ret = (struct packing){ 0, s->offset, s->size, s->size };
+	return 0;
+}
+
+int elf_section_size(const struct elf *e, const struct elf_section *s, uint64_t *ret)
+{
+	struct packing p;
+	int r = read_packing(e, s, &p);
+
+	if (!r)
+		*ret = p.size;
+	return r;
 }
 
 int elf_section_read_into(const struct elf *e, const struct elf_section *s, void *buf, size_t size)
 {
-	uint64_t has, from = s->offset + sizeof(Elf64_Chdr);
-	Elf64_Chdr ch;
-	int r = elf_section_size(e, s, &has);
+	struct packing p;
+	int r = read_packing(e, s, &p);
 
 	if (r)
 		return r;
-	if (has != size)
+	if (p.size != size)
 		return -EBADMSG;	/* it has changed since the caller asked */
-	if (!(s->flags & SHF_COMPRESSED))
-		return elf_read(e, s->offset, buf, size);
-	r = read_chdr(e, s, &ch);
-	if (r)
-		return r;
-	if (ch.ch_type == ELFCOMPRESS_ZSTD)
-		return unzstd_range(e, from, s->size - sizeof(ch), buf, size);
-	return inflate_range(e, from, s->size - sizeof(ch), buf, size);
+	if (!p.type)
+		return elf_read(e, p.from, buf, size);
+	if (p.type == ELFCOMPRESS_ZSTD)
+		return unzstd_range(e, p.from, p.n, buf, size);
+	return inflate_range(e, p.from, p.n, buf, size);
 }
 
 int elf_section_read(const struct elf *e, const struct elf_section *s, size_t max, void **ret,

@@ -107,12 +107,14 @@ int must_check elf_exec_range(const struct elf *e, uint64_t *ret_start, uint64_t
 /* The executable PT_LOAD that holds an address in memory, or NULL. */
 const struct elf_segment *elf_exec_segment(const struct elf *e, uint64_t vaddr);
 
-/* Sections by index (0 is the null section) or name. NULL: no such section. */
+/* Sections by index (0 is the null section) or name. NULL: no such section. Who asks for .debug_NAME gets
+ * .zdebug_NAME if only that is there, which reads alike. */
 size_t elf_section_count(const struct elf *e);
 const struct elf_section *elf_section(const struct elf *e, size_t index);
 const struct elf_section *elf_section_by_name(const struct elf *e, const char *name);
 const struct elf_section *elf_section_by_type(const struct elf *e, uint32_t type);
-/* Reads a section whole, decompressed when it is SHF_COMPRESSED (zlib or zstd; -ENOTSUP for others).
+/* Reads a section whole, decompressed when it is SHF_COMPRESSED (zlib or zstd; -ENOTSUP for others), or
+ * called .zdebug_* (GNU's way before there was that flag).
  * -E2BIG above max bytes, -ENOENT for SHT_NOBITS. The caller frees *ret; it is never NULL, and
  * the byte after the last is 0. */
 int must_check elf_section_read(const struct elf *e, const struct elf_section *s, size_t max,
@@ -120,6 +122,7 @@ int must_check elf_section_read(const struct elf *e, const struct elf_section *s
 /* The same in two steps, for a caller with memory of its own: the bytes of a section's content,
  * decompressed (a compressed section only claims them: cap before you allocate), and the content
  * itself, of exactly that size. */
+bool elf_section_is_compressed(const struct elf_section *s);
 int must_check elf_section_size(const struct elf *e, const struct elf_section *s, uint64_t *ret);
 int must_check elf_section_read_into(const struct elf *e, const struct elf_section *s, void *buf,
 				     size_t size);

@@ -153,7 +153,7 @@ static int fill_part(struct dwarfimage *d, const struct part *p)
 		return r;
 	if (whole == p->size)
 		return elf_section_read_into(d->e, p->from, to, p->size);
-	if (!(p->from->flags & SHF_COMPRESSED))
+	if (!elf_section_is_compressed(p->from))
 		return elf_read(d->e, p->from->offset + p->skip, to, p->size);
 	all = malloc(whole);
 	if (!all)
@@ -189,7 +189,7 @@ int dwarfimage_new(const struct elf *e, uint64_t max, struct dwarfimage **ret)
 		r = lay_out(d, max);
 	if (!r)
 		r = allocate(d);
-	if (!r && !(info->from->flags & SHF_COMPRESSED)) {
+	if (!r && !elf_section_is_compressed(info->from)) {
 		d->have = calloc(1, info->size / PIECE + 1);
 		d->memory -= info->size;
 		r = d->have ? 0 : -ENOMEM;

@@ -7,7 +7,7 @@
  *		elf = elf_memory(dwarfimage_bytes(image, &size), size);	// for libdw
  *
  * libdw never sees the foreign file. It gets an ELF file that is made here, of sections that were
- * read by our own bounds-checked reader, decompressed (zlib, zstd) under a cap, and nothing else: no
+ * read by our own bounds-checked reader, decompressed (zlib, zstd, .zdebug_*) under a cap, and nothing else: no
  * symbol tables, no location lists, no .gnu_debugaltlink that would make libdw open files.
  *
  * .debug_info, the largest section, is read piece by piece: a piece is all zeros until

@@ -5,7 +5,7 @@
 
 START_TEST(sections)
 {
-	static const char *const files[] = { "c-4", "c-5", "zlib" };
+	static const char *const files[] = { "c-4", "c-5", "zlib", "zlib-gnu" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		struct corpus c cleanup(corpus_close) = corpus_open(files[i]);

@@ -334,6 +334,56 @@ START_TEST(compressed_sections)
 }
 END_TEST
 
+/* .zdebug_*: what is asked for as .debug_*. */
+START_TEST(gnu_compressed_sections)
+{
+	struct image *i cleanup(freep_cleanup) = image_new();
+	unsigned char *plain cleanup(freep_cleanup) = malloc(100000);
+	static const struct {
+		const char *magic;
+		uint64_t size;
+		size_t bytes, max;	/* bytes: of the section, 0: all */
+		int r;
+	} cases[] = {
+		{ "ZLIB", 100000, 0, 100000, 0 },
+		{ "ZLIB", 100000, 0, 99999, -E2BIG },
+		{ "ZLIB", UINT64_MAX, 0, 100000, -E2BIG },
+		{ "ZLIB", 99999, 0, 100000, -EBADMSG },
+		{ "ZLIB", 100001, 0, 200000, -EBADMSG },
+		{ "ZLIB", 100000, 100, 100000, -EBADMSG },
+		{ "ZLIB", 100000, 11, 100000, -EBADMSG },
+		{ "ZLI?", 100000, 0, 100000, -EBADMSG },
+	};
+
+	for (size_t k = 0; k < 100000; k++)
+		plain[k] = (unsigned char)(k / 300);
+	add_sections(i, 3);
+	memcpy(i->names + 32, ".zdebug_line", 13);
+	for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
+		size_t packed = pack(ELFCOMPRESS_ZLIB, plain, i->data + 12, sizeof(i->data) - 12);
+		uint64_t size = __builtin_bswap64(cases[k].size);
+		struct elf *e cleanup(elf_cleanup) = NULL;
+		void *p cleanup(freep_cleanup) = NULL;
+		const struct elf_section *s;
+		size_t n = 0;
+
+		memcpy(i->data, cases[k].magic, 4);
+		memcpy(i->data + 4, &size, sizeof(size));
+		i->s[2] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_name = 32, .sh_offset = AT(data),
+			.sh_size = cases[k].bytes ? cases[k].bytes : 12 + packed };
+		e = opened(i);
+		s = elf_section_by_name(e, ".debug_line");
+		ck_assert_ptr_eq(s, elf_section_by_name(e, ".zdebug_line"));
+		ck_assert_ptr_null(elf_section_by_name(e, ".debug_lin"));
+		ck_assert_ptr_nonnull(s);
+		ck_assert(elf_section_is_compressed(s));
+		ck_assert_int_eq(elf_section_read(e, s, cases[k].max, &p, &n), cases[k].r);
+		if (!cases[k].r)
+			ck_assert(n == 100000 && !memcmp(p, plain, n));
+	}
+}
+END_TEST
+
 START_TEST(build_ids)
 {
 	struct image *i cleanup(freep_cleanup) = image_new();
@@ -498,6 +548,7 @@ int main(void)
 	tcase_add_test(t, shared_pages);
 	tcase_add_test(t, section_names_and_bytes);
 	tcase_add_test(t, compressed_sections);
+	tcase_add_test(t, gnu_compressed_sections);
 	tcase_add_test(t, build_ids);
 	tcase_add_test(t, notes_are_bounded);
 	tcase_add_test(t, dynsym_without_sections);

@@ -1,5 +1,5 @@
 /* lines_corpus.h - small programs with debug information, for tests: the seeds of tests/fuzz/lines_fuzz.c.
- * c-2, c-4, c-5 (the version of DWARF), clang-5, zlib and split are this, /src/a.c, with -O2:
+ * c-2, c-4, c-5 (the version of DWARF), clang-5, zlib, zlib-gnu (objcopy made it of zlib) and split are this, /src/a.c, with -O2:
  *
  *	1  static inline __attribute__((always_inline)) int f(int x) { return x * 3 + 1; }
  *	2  static inline __attribute__((always_inline)) int g(int x) { return f(x) ^ f(x + 1); }
