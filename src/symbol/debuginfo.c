@@ -2,6 +2,7 @@
 #include "symbol/debuginfo.h"
 
 #include <dwarf.h>
+#include <fcntl.h>
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -82,7 +83,8 @@ struct debuginfo {
 	struct dwarfimage *image;
 	Elf *elf;
 	Dwarf *dwarf;
-	char *path;		/* options.path, copied */
+	char *path;		/* of options, copied */
+	int process;		/* likewise */
 	struct dwarfimage *alt_image;
 	Elf *alt_elf;
 	Dwarf *alt;
@@ -370,8 +372,8 @@ static int read_functions(struct debuginfo *d, struct unit *u, bool deep)
 /* Without its split file a unit has lines, but no functions. */
 static int read_split(struct debuginfo *d, struct unit *u, Dwarf_Die *die)
 {
-	struct splitdwarf_options o = { .path = d->path, .image = d->image,
-					.max = d->o.max_bytes };
+	struct splitdwarf_options o = { .path = d->path, .process = d->process,
+					.image = d->image, .max = d->o.max_bytes };
 	int r = splitdwarf_open(&o, die, &u->split);
 	Dwarf_Addr base;
 
@@ -742,6 +744,20 @@ static int begin_alt(struct debuginfo *d)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Where split units are. Without a descriptor left for it they are missing, no more. */
+static int keep_place(struct debuginfo *d)
+{
+	if (!d->o.path)
+		return 0;
+	if (d->o.process >= 0) {
+		d->process = fcntl(d->o.process, F_DUPFD_CLOEXEC, 3);
+		if (d->process < 0)
+			return 0;
+	}
+	d->path = strdup(d->o.path);
+	return d->path ? 0 : -ENOMEM;
+}
+
 int debuginfo_open(const struct debuginfo_options *o, struct debuginfo **ret)
 {
 	cleanup(debuginfo_cleanup) struct debuginfo *d = calloc(1, sizeof(*d));
@@ -755,8 +771,10 @@ int debuginfo_open(const struct debuginfo_options *o, struct debuginfo **ret)
 	d->known = (struct map)MAP_INIT(sizeof(struct entry_key));
 	d->texts = (struct strtab)STRTAB_INIT;
 	d->reader = (struct die_reader){ need, d };
-	d->path = o->path ? strdup(o->path) : NULL;
-	r = o->path && !d->path ? -ENOMEM : dwarfimage_new(o->elf, o->max_bytes, &d->image);
+	d->process = -1;
+	r = keep_place(d);
+	if (!r)
+		r = dwarfimage_new(o->elf, o->max_bytes, &d->image);
 	if (!r)
 		r = begin(d->image, &d->elf, &d->dwarf);
 	if (!r && o->alt)
@@ -798,6 +816,8 @@ void debuginfo_free(struct debuginfo *d)
 	dwarfimage_free(d->image);
 	dwarfimage_free(d->alt_image);
 	free(d->path);
+	if (d->process >= 0)
+		close(d->process);
 	map_free(&d->known);
 	strtab_free(&d->texts);
 	free(d->units);

@@ -22,7 +22,7 @@
  * deadline, and the growth of this process's memory meanwhile is bounded too, since libdw's own
  * structures are made from what the file says.
  *
- * Ownership: borrows the files (and copies the path) until debuginfo_free. A chain's texts are borrowed until
+ * Ownership: borrows the files until debuginfo_free. A chain's texts are borrowed until
  *	      debuginfo_free, its array until the next look-up.
  * Threads:   one.
  * Cost:      opening about 2 us a unit; then 50 ns an entry of a sampled unit, 10 ns a row of its
@@ -46,7 +46,10 @@ struct debuginfo_options {
 	const struct elf *code;	/* the file that was running: its segments tell what is code */
 	uint64_t max_bytes;	/* of the debug sections, and of what is made from them */
 	bool inlines;		/* false: only the function itself, at the line of the address */
-	const char *path;	/* of the code on this host, for its split units (splitdwarf.h); NULL */
+	/* Of the code, for its split units (splitdwarf.h): its path, NULL if unknown, and a process in whose
+	 * root that is, -1 for this host's. Both are copied. */
+	const char *path;
+	int process;
 	/* The file of what several share, .gnu_debugaltlink (debugfile_alt); NULL: none. */
 	const struct elf *alt;
 	uint64_t deadline;	/* of opening, clock_monotonic() */

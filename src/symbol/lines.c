@@ -129,9 +129,11 @@ static int open_dwarf(struct lines *l, struct source *s, const struct debugfile_
 {
 	struct debuginfo_options o = { .elf = s->elf, .code = s->elf, .max_bytes = l->o.max_bytes,
 				       .inlines = l->o.inlines, .deadline = deadline,
-				       .path = where->on_host ? where->path : NULL };
+				       .process = where->on_host ? -1 : where->process };
 	int r;
 
+	if (where->on_host || where->process >= 0)
+		o.path = where->path;
 	if (!has_dwarf(s->elf)) {
 		r = debugfile_find(s->elf, where, &s->debug);
 		if (r)

@@ -33,7 +33,7 @@
 #define LINES_BYTES_DEFAULT (256u << 20)
 #define LINES_NS_DEFAULT    UINT64_C(10000000000)
 #define LINES_FILES_MAX	    65536		/* the rest has no lines */
-#define LINES_OPEN_MAX	    64			/* with debug information; two descriptors each */
+#define LINES_OPEN_MAX	    64			/* with debug information; three descriptors each at most */
 
 struct lines_options {
 	bool inlines;		/* false: only the function itself, at the line of the address */

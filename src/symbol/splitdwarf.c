@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <limits.h>
 
+#include "proc/pid.h"
 #include "symbol/dwarfdie.h"
 #include "symbol/dwpindex.h"
 #include "symbol/fileopen.h"
@@ -98,10 +99,11 @@ static int read_image(const struct search *q, const struct elf *e,
 	return r;
 }
 
-static int open_elf(const char *path, struct elf **ret, int *ret_fd)
+static int open_elf(const struct search *q, const char *path, struct elf **ret, int *ret_fd)
 {
 	struct stat st;
-	int fd = fileopen_regular(path, 0, &st), r;
+	int process = q->o->process, r;
+	int fd = process < 0 ? fileopen_regular(path, 0, &st) : pid_open_target(process, path, &st);
 
 	if (fd < 0)
 		return fd;
@@ -117,7 +119,7 @@ static int try_dwo(const struct search *q, const char *path, struct splitdwarf *
 {
 	struct elf *e cleanup(elf_cleanup) = NULL;
 	cleanup(fd_cleanup) int fd = -1;
-	int r = open_elf(path, &e, &fd);
+	int r = open_elf(q, path, &e, &fd);
 
 	return r ? r : read_image(q, e, NULL, ret);
 }
@@ -130,7 +132,7 @@ static int try_dwp(const struct search *q, const char *path, struct splitdwarf *
 	void *index cleanup(freep_cleanup) = NULL;
 	cleanup(fd_cleanup) int fd = -1;
 	size_t size;
-	int r = open_elf(path, &e, &fd);
+	int r = open_elf(q, path, &e, &fd);
 
 	if (r)
 		return r;

@@ -10,10 +10,11 @@
  *	DIR/NAME, DIR/BASENAME(NAME)	beside the executable
  * and taken if its id is the skeleton's, so that a stale or foreign file is as good as none.
  *
+ * A container's file is looked for beneath the root of a process that maps it, and no link leads out of
+ * there (pid.h): COMP_DIR is then the container's, too.
+ *
  * Hostile input: names lead anywhere; only regular files are opened, and nothing of them is shown that
  * isn't a unit of that id. They are read like all debug information: dwarfimage.h.
- *
- * Only for files of this host: where a container's were built is nowhere.
  *
  * Ownership: borrows the skeleton's image until splitdwarf_free.
  * Errors: -ENOENT (no such file), -ESTALE (only one of another id), those of dwarfimage.h.
@@ -28,7 +29,8 @@
 struct splitdwarf;
 
 struct splitdwarf_options {
-	const char *path;	/* of the executable on this host; NULL: it isn't here */
+	const char *path;	/* of the executable, as its process sees it; NULL: unknown */
+	int process;		/* pid_open() of one that maps it; -1: the path is this host's */
 	const struct dwarfimage *image;	/* of the skeleton */
 	uint64_t max;
 };

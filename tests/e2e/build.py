@@ -71,6 +71,7 @@ RECIPES = {
     "inlined-2": c("inlined.c", base="-O2 -gdwarf-2"),
     "inlined-clang": "clang -std=gnu17 -D_GNU_SOURCE -O2 -gdwarf-4 -o {out} inlined.c",
     "inlined-zlib": c("inlined.c", "-gz=zlib", base="-O2 -g"),
+    "inlined-zlib-gnu": c("inlined.c", "-gz=zlib-gnu", base="-O2 -g"),
     "inlined-zstd": c("inlined.c", "-Wl,--compress-debug-sections=zstd", base="-O2 -g"),
     "inlined-rust": "rustc -C opt-level=2 -g -o {out} inlined.rs",
     "inlined-go": "go build -o {out} inlined.go",

@@ -57,7 +57,7 @@ def expect_chain(r, source, path):
     lib.check(len(outer) == 1, f"functions called outer: {outer}")
 
 
-@lib.each("inlined", "inlined-2", "inlined-clang", "inlined-zlib", "inlined-zstd")
+@lib.each("inlined", "inlined-2", "inlined-clang", "inlined-zlib", "inlined-zlib-gnu", "inlined-zstd")
 def test_c(name):
     path = program(name)
     expect_chain(record(command=[path, "0.5"]), "inlined.c", path)
@@ -82,6 +82,21 @@ def test_debug_file_beside_it():
         subprocess.run(["objcopy", "--only-keep-debug", path, debug], check=True)
         subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", path], check=True)
         expect_chain(record(command=[path, "0.5"]), "inlined.c", path)
+
+
+@lib.each("dwo", "dwp")
+def test_split_units_in_a_container(kind):
+    """In a root of its own, where the host has nothing: the units are looked for in there."""
+    need("chroot", "gcc", *(["llvm-dwp"] if kind == "dwp" else []))
+    with tempfile.TemporaryDirectory() as root:
+        path = os.path.join(root, "split")
+        subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-g", "-gsplit-dwarf", "-c", "-o",
+                        path + ".o", "inlined.c"], cwd=build.SOURCES, check=True)
+        subprocess.run(["gcc", "-static", "-o", path, path + ".o"], check=True)
+        if kind == "dwp":
+            subprocess.run(["llvm-dwp", path + ".dwo", "-o", path + ".dwp"], check=True)
+            os.remove(path + ".dwo")
+        expect_chain(record(command=["chroot", root, "/split", "0.5"]), "inlined.c", "/split")
 
 
 def test_no_inlines():

@@ -48,7 +48,7 @@ static uint64_t address(const struct elf *e, size_t n)
 static void dwarf(const struct elf *e, struct chains *kept)
 {
 	struct debuginfo_options o = { .elf = e, .code = e, .alt = e, .inlines = true,
-				       .max_bytes = MAX_BYTES, .path = "/nonexistent/bin/x" };
+				       .max_bytes = MAX_BYTES, .path = "/nonexistent/bin/x", .process = -1 };
 	cleanup(debuginfo_cleanup) struct debuginfo *d = NULL;
 	struct line_chain c;
 

@@ -111,6 +111,7 @@ START_TEST(split_units)
 	ck_assert_uint_eq(count(without, &c, "?:1"), 36);
 	ck_assert_uint_eq(debuginfo_split_missing(without), 1);
 	o.path = path;
+	o.process = -1;
 	ck_assert_int_eq(debuginfo_open(&o, &whole), 0);
 	ck_assert_uint_eq(count(whole, &c, "f:1<g:2<h:5<h:3"), 18);
 	ck_assert_uint_eq(count(whole, &c, "f:1<g:2<h:5<h:3<_start:8"), 18);

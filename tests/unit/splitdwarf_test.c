@@ -59,7 +59,8 @@ START_TEST(beside_it)
 {
 	struct skeleton k cleanup(skeleton_close) = skeleton_open("split");
 	char *path cleanup(freep_cleanup) = realpath(CORPUS "split", NULL);
-	struct splitdwarf_options o = { .path = path, .image = k.image, .max = 1 << 20 };
+	struct splitdwarf_options o = { .path = path, .process = -1, .image = k.image,
+					.max = 1 << 20 };
 	struct splitdwarf *s cleanup(splitdwarf_cleanup) = NULL;
 	Dwarf_Die unit, child;
 
@@ -75,7 +76,8 @@ START_TEST(not_there_or_another)
 {
 	struct skeleton k cleanup(skeleton_close) = skeleton_open("split");
 	char dir[] = "/tmp/splitdwarf-XXXXXX", path[64], dwo[64];
-	struct splitdwarf_options o = { .path = path, .image = k.image, .max = 1 << 20 };
+	struct splitdwarf_options o = { .path = path, .process = -1, .image = k.image,
+					.max = 1 << 20 };
 	const struct elf_section *info;
 	struct splitdwarf *s = NULL;
 	struct corpus c cleanup(corpus_close) = corpus_open("split-a.dwo");
@@ -98,6 +100,44 @@ START_TEST(not_there_or_another)
 }
 END_TEST
 
+/* Beneath a root that isn't ours, which is all that "/proc/PID" is asked for. */
+START_TEST(in_a_container)
+{
+	struct skeleton k cleanup(skeleton_close) = skeleton_open("split");
+	char dir[] = "/tmp/splitdwarf-XXXXXX", dwo[160], other[128], bin[128],
+	     root[64];
+	char *outside cleanup(freep_cleanup) = realpath(CORPUS "split-a.dwo", NULL);
+	struct splitdwarf_options o = { .path = "/bin/split", .image = k.image, .max = 1 << 20 };
+	struct splitdwarf *s = NULL;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(root, sizeof(root), "%s/root", dir);
+	snprintf(bin, sizeof(bin), "%s/bin", root);
+	snprintf(dwo, sizeof(dwo), "%s/split-a.dwo", bin);
+	snprintf(other, sizeof(other), "%s/other", root);
+	ck_assert(!mkdir(root, 0700) && !mkdir(bin, 0700));
+	o.process = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(splitdwarf_open(&o, &k.unit, &s), -ENOENT);
+	ck_assert_int_eq(symlink(outside, dwo), 0);	/* leads nowhere in there */
+	ck_assert_int_eq(splitdwarf_open(&o, &k.unit, &s), -ENOENT);
+	copy(CORPUS "split-a.dwo", other, 0);
+	unlink(dwo);
+	ck_assert_int_eq(symlink("../../../../other", dwo), 0);	/* not above the root */
+	ck_assert_int_eq(splitdwarf_open(&o, &k.unit, &s), 0);
+	splitdwarf_free(s);
+	unlink(dwo);
+	ck_assert_int_eq(rename(other, dwo), 0);
+	ck_assert_int_eq(splitdwarf_open(&o, &k.unit, &s), 0);
+	splitdwarf_free(s);
+	unlink(dwo);
+	ck_assert_int_eq(mkfifo(dwo, 0600), 0);
+	ck_assert_int_ne(splitdwarf_open(&o, &k.unit, &s), 0);
+	unlink(dwo);
+	close(o.process);
+	ck_assert(!rmdir(bin) && !rmdir(root) && !rmdir(dir));
+}
+END_TEST
+
 START_TEST(whole_units_are_no_skeletons)
 {
 	struct skeleton k cleanup(skeleton_close) = skeleton_open("c-5");
@@ -108,7 +148,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { beside_it, not_there_or_another, whole_units_are_no_skeletons };
+	const TTest *const tests[] = { beside_it, not_there_or_another, in_a_container,
+				       whole_units_are_no_skeletons };
 
 	return made_run("splitdwarf", tests, ARRAY_SIZE(tests));
 }
