@@ -424,15 +424,15 @@ static __always_inline int wk_leaf_step(struct wk_regs *r)
  * isn't guessed: it is what will be executed. Not 0 if it went there. */
 static __always_inline int wk_epilogue_step(struct wk_regs *r)
 {
-	__u64 code, ra, at;
+	__u64 *code = &r->scratch[0], *ra = &r->scratch[1], at;	/* verifier: the stack is small */
 
-	if (WK_READ_CODE(&code, sizeof(code), r->pc) || (code & 0xff80ffffffULL) != 0xc300c48348ULL)
+	if (WK_READ_CODE(code, sizeof(*code), r->pc) || (*code & 0xff80ffffffULL) != 0xc300c48348ULL)
 		return 0;
-	at = r->sp + (code >> 24 & 0x7f);
-	if (at & 7 || WK_READ_USER(&ra, sizeof(ra), at) || !ra)
+	at = r->sp + (*code >> 24 & 0x7f);
+	if (at & 7 || WK_READ_USER(ra, sizeof(*ra), at) || !*ra)
 		return 0;
-	r->pc = ra;
-	r->sp = at + sizeof(ra);
+	r->pc = *ra;
+	r->sp = at + sizeof(*ra);
 	r->exact = r->leaf = r->kept = r->chained = 0;
 	return 1;
 }
