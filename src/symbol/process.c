@@ -122,7 +122,9 @@ static uint64_t allowance(const struct processes *p, const struct process *x)
 {
 	uint64_t all = table_bytes(p);
 
-	return runtime_bytes(x->runtime) + (all < p->o.max_bytes ? p->o.max_bytes - all : 0);
+	uint64_t left = runtime_bytes(x->runtime) + (all < p->o.max_bytes ? p->o.max_bytes - all : 0);
+
+	return MAX(MIN(left, p->o.max_bytes / PROCESSES_SHARE), p->o.max_bytes / p->o.max_processes);
 }
 
 /* ---- frames ---- */

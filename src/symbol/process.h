@@ -26,7 +26,9 @@
  * root or our own user wrote it after the process began.
  *
  * Limits: bytes of address tables (options.max_bytes; more code stays without names), processes
- * (max_processes; the addresses of others stay WK_FRAME_RAW). Both are counted.
+ * (max_processes; the addresses of others stay WK_FRAME_RAW). Both are counted. One process gets at most
+ * a part of the bytes (PROCESSES_SHARE), and a small one (max_bytes / max_processes) also when they are
+ * used up: whoever lists without end costs others nothing.
  * Threads: any; a lock inside.
  * Cost: processes_frame is a hash look-up, for a new address also a pread; refresh a few system calls
  * for each process that runs such code, and 10 ns a byte appended. Memory: 24 bytes for each function
@@ -52,6 +54,7 @@ enum {
 	PROCESSES_NAME_MAX = 1023,	/* bytes */
 	PROCESSES_FILE_MAX = 511,
 	PROCESSES_FIRST_NS = 50000000,	/* to read in when a process is met */
+	PROCESSES_SHARE = 4,		/* of max_bytes, the most for one process */
 };
 #define PROCESSES_BYTES_DEFAULT (32ULL << 20)
 

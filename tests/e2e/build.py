@@ -57,6 +57,7 @@ RECIPES = {
     "plugin-b.so": c("plugin.c", "-DHOT=hot_plugin_b -shared -fPIC"),
     "mappings": c("mappings.c", base="-O2 -g -fomit-frame-pointer"),
     "reuse": c("reuse.c"),
+    "hostile": c("hostile.c", "-static -no-pie"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),
     "lost": c("lost.c"),
