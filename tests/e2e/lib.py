@@ -189,6 +189,34 @@ def record_work(*options, of, seconds, **how):
     return process.recording
 
 
+# What a container's runtime does: a mount namespace whose root is a copy of a directory, in memory, so that
+# nothing in it can be reached from the host by a path.
+OWN_ROOT = """
+import ctypes, os, shutil, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def must(r):
+    if r:
+        raise OSError(ctypes.get_errno(), "no root of its own")
+directory = sys.argv[1].encode()
+must(libc.unshare(0x20000))                                        # CLONE_NEWNS
+must(libc.mount(None, b"/", None, ctypes.c_ulong(0x44000), None))  # MS_REC | MS_PRIVATE
+os.mkdir(directory + b".root")
+must(libc.mount(b"tmpfs", directory + b".root", b"tmpfs", ctypes.c_ulong(0), None))
+shutil.copytree(directory, directory + b".root", dirs_exist_ok=True)
+os.chdir(directory + b".root")
+must(libc.syscall(155, b".", b"."))                                # pivot_root(2)
+must(libc.umount2(b".", 2))                                        # MNT_DETACH
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def in_own_root(directory, *command):
+    """A command that runs with a copy of a directory as its root."""
+    if os.uname().machine != "x86_64":
+        raise Skip("pivot_root has another number here")
+    return ["/usr/bin/python3", "-c", OWN_ROOT, directory, *command]
+
+
 def child_of(pid):
     """The only child of a process."""
     with open(f"/proc/{pid}/task/{pid}/children") as f:
