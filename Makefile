@@ -24,7 +24,7 @@ CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=gnu17 $(WARN) $(CFLAGS) -fno-omit-frame-pointer -fPIE \
 	   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-fstack-protector-strong -D_FORTIFY_SOURCE=2)
 LDFLAGS	+= $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now -pthread
-LDLIBS	= $(shell pkg-config --libs $(PKGS)) -lZydis -liberty -lm
+LDLIBS	= $(shell pkg-config --libs $(PKGS)) -lZydis -liberty -ldl -lm
 
 SRCS	:= $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
 PROTOS	:= $(wildcard proto/*.proto)

@@ -304,6 +304,7 @@ static int start_builder(struct agent *a, struct err *e)
 		.kallsyms = a->kallsyms,
 		.processes = a->rec->processes,
 		.bytes = o->symbol_bytes,
+		.servers = a->servers,
 		.want_lines = o->lines,
 		.lines = { .inlines = o->inlines, .max_bytes = o->lines_bytes,
 			   .max_ns = o->lines_ns },
@@ -337,6 +338,20 @@ static int start_http(struct agent *a, struct err *e)
 	return o->listen ? httpd_new(&ho, &h, &a->httpd, e) : 0;
 }
 
+/* Before there are other threads: it sets variables of the environment. */
+static int start_servers(struct agent *a, struct err *e)
+{
+	const struct agent_options *o = a->o;
+	struct debuginfod_options so = {
+		.file_bytes = o->debuginfod_bytes,
+		.file_ns = o->debuginfod_ns,
+		.cache_bytes = o->debuginfod_cache_bytes,
+		.queue = o->debuginfod_queue,
+	};
+
+	return o->debuginfod ? debuginfod_new(&so, &a->servers, e) : 0;
+}
+
 static int start(struct agent *a, struct err *e)
 {
 	struct budget_limits limits = loop_limits(a->o);
@@ -350,6 +365,8 @@ static int start(struct agent *a, struct err *e)
 		r = err_set(e, -ENOMEM, "out of memory");
 	if (!r)
 		r = watch(a, e);
+	if (!r)
+		r = start_servers(a, e);
 	if (!r)
 		r = start_workloads(a, e);
 	if (!r)
@@ -395,6 +412,7 @@ static void agent_done(struct agent *a)
 		sessions_shutdown(a->sessions);
 	httpd_free(a->httpd);
 	builder_free(a->builder);
+	debuginfod_free(a->servers);
 	delivery_free(a->delivery);
 	workloads_free(a->workloads);
 	recorder_free(a->rec);

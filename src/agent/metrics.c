@@ -157,6 +157,26 @@ static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_
 	    p.refused_processes);
 }
 
+static void servers(struct buf *b, struct agent *a, const struct symbolizer_stats *s)
+{
+	struct debuginfod_stats d;
+
+	if (!a->servers)
+		return;
+	d = debuginfod_stats(a->servers);
+	prom_metric(b, "wick_debuginfod_files_total", PROM_COUNTER,
+		    "Debug files that servers were asked for, by what became of it.");
+	for (unsigned int i = 0; i < DEBUGINFOD_COUNT; i++)
+		prom_count(b, "wick_debuginfod_files_total", d.results[i], "result",
+			   debuginfod_result_label((enum debuginfod_result)i), NULL);
+	one(b, "wick_debuginfod_queue", PROM_GAUGE, "Debug files that are waited for.", d.waiting);
+	one(b, "wick_debuginfod_bytes_total", PROM_COUNTER, "Bytes of fetched files.", d.bytes);
+	one(b, "wick_debuginfod_cache_bytes", PROM_GAUGE,
+	    "Of them on disk, after the last that was fetched.", d.cache_bytes);
+	one(b, "wick_debuginfod_improved_files_total", PROM_COUNTER,
+	    "Files named anew when their debug files had come.", s->improved);
+}
+
 static void workloads(struct buf *b, struct agent *a)
 {
 	struct workloads_stats s;
@@ -328,6 +348,7 @@ void metrics_write(struct agent *a, struct buf *b)
 	building(b, a, &f);
 	symbols(b, &s);
 	name_limits(b, a, &s, &lines);
+	servers(b, a, &s);
 	workloads(b, a);
 	delivery(b, a);
 	if (a->httpd)

@@ -16,6 +16,7 @@
 #include "collect/recorder.h"
 #include "http/httpd.h"
 #include "net/delivery.h"
+#include "symbol/debuginfod.h"
 #include "symbol/kallsyms.h"
 #include "workload/workload.h"
 
@@ -50,6 +51,7 @@ struct agent {
 
 	struct kallsyms *kallsyms;		/* the builder's, under its lock */
 	uint64_t kallsyms_read;			/* when, CLOCK_MONOTONIC ns */
+	struct debuginfod *servers;		/* NULL: not wanted */
 	struct recorder *rec;			/* the loop's */
 	struct budget budget;			/* the loop's */
 	struct builder *builder;

@@ -9,6 +9,7 @@
 #include "net/delivery.h"
 #include "net/push.h"
 #include "net/sink.h"
+#include "symbol/debuginfod.h"
 #include "symbol/process.h"
 
 #define SECOND	1000000000ULL
@@ -269,6 +270,19 @@ const struct option_row agent_rows[] = {
 	  "quarter of it for one file", OPT(lines_ns), .min = SECOND / 100, .max = 3600 * SECOND,
 	  .def = "1", .key = "symbols-lines-time" },
 
+	{ OPT_FLAG, 0, "debuginfod", NULL, "fetch missing debug files from the servers of DEBUGINFOD_URLS; "
+	  "sends them build ids", OPT(debuginfod), .key = "symbols-debuginfod" },
+	{ OPT_SECONDS, 0, "debuginfod-time", "SECONDS", "of fetching one file at most", OPT(debuginfod_ns),
+	  .min = SECOND, .max = 3600 * SECOND, .def = "60", .key = "symbols-debuginfod-time" },
+	{ OPT_SIZE, 0, "debuginfod-bytes", "BYTES", "of one file at most", OPT(debuginfod_bytes),
+	  .min = 1 << 20, .max = 64ULL << 30, .def = "512M", .key = "symbols-debuginfod-bytes" },
+	{ OPT_SIZE, 0, "debuginfod-cache-bytes", "BYTES", "of fetched files on disk "
+	  "(DEBUGINFOD_CACHE_PATH) at most", OPT(debuginfod_cache_bytes), .min = 1 << 20,
+	  .max = 1ULL << 44, .def = "1G", .key = "symbols-debuginfod-cache-bytes" },
+	{ OPT_U32, 0, "debuginfod-queue", "N", "files waiting to be fetched at most",
+	  OPT(debuginfod_queue), .min = 1, .max = 65536, .def = "256",
+	  .key = "symbols-debuginfod-queue" },
+
 	{ OPT_U32, 0, "cpu-budget", "MILLICPUS", "CPU of wick itself, in thousandths of one; above "
 	  "it the frequency falls; by default 10 for each CPU", OPT(cpu_budget), .min = 1,
 	  .max = 1000000, .live = true },
@@ -371,7 +385,7 @@ static int finish(struct agent_config *c, struct err *e)
 				    "listen: %.100s can be reached from other hosts: that takes a "
 				    "token (listen-token-file)", o->listen);
 	}
-	return r;
+	return !r && o->debuginfod ? debuginfod_check_urls(e) : r;
 }
 
 /* ---- sources ---- */

@@ -19,13 +19,17 @@
 #include "profile/output.h"
 #include "profile/pprof.h"
 #include "profile/report.h"
+#include "symbol/debuginfod.h"
 
 struct options {
 	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines, java_perfmap;
+	bool debuginfod;
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
 	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
+	uint64_t debuginfod_bytes, debuginfod_time, debuginfod_wait, debuginfod_cache;
+	uint32_t debuginfod_queue;
 	struct str_list push, labels;
 };
 
@@ -87,6 +91,20 @@ static const struct option_row rows[] = {
 	{ OPT_SECONDS, 0, "lines-time", "SECONDS",
 	  "time to spend on debug information at most, a quarter of it on one file",
 	  OPT(lines_time), .min = 10000000, .max = 3600000000000ULL, .def = "10" },
+	{ OPT_FLAG, 0, "debuginfod", NULL,
+	  "fetch missing debug files from the servers of DEBUGINFOD_URLS; sends them build ids",
+	  OPT(debuginfod) },
+	{ OPT_SECONDS, 0, "debuginfod-wait", "SECONDS", "after the recording, for files that are on their way",
+	  OPT(debuginfod_wait), .max = 3600000000000ULL, .def = "30" },
+	{ OPT_SECONDS, 0, "debuginfod-time", "SECONDS", "of fetching one file at most",
+	  OPT(debuginfod_time), .min = 1000000000, .max = 3600000000000ULL, .def = "60" },
+	{ OPT_SIZE, 0, "debuginfod-bytes", "BYTES", "of one file at most", OPT(debuginfod_bytes),
+	  .min = 1 << 20, .max = 64ULL << 30, .def = "512M" },
+	{ OPT_SIZE, 0, "debuginfod-cache-bytes", "BYTES",
+	  "of fetched files on disk (DEBUGINFOD_CACHE_PATH) at most", OPT(debuginfod_cache),
+	  .min = 1 << 20, .max = 1ULL << 44, .def = "1G" },
+	{ OPT_U32, 0, "debuginfod-queue", "N", "files waiting to be fetched at most",
+	  OPT(debuginfod_queue), .min = 1, .max = 65536, .def = "256" },
 	{ OPT_U32, 0, "max-files", "N", "sampled files known at a time", OPT(max_files), .min = 16,
 	  .max = SAMPLER_FILES_MAX, .def = "4096" },
 	{ OPT_FLAG, 0, "unsafe-kernel", NULL,
@@ -107,6 +125,8 @@ const struct command cmd_record_command = {
 		 "Events: cpu-clock page-faults minor-faults major-faults context-switches\n"
 		 "cpu-migrations; with a PMU also cycles instructions cache-references cache-misses\n"
 		 "branches branch-misses. Without one, cycles becomes cpu-clock.\n"
+		 "Debuginfod: DEBUGINFOD_URLS names the servers; files are kept in DEBUGINFOD_CACHE_PATH, else\n"
+		 "in debuginfod below STATE_DIRECTORY or /var/lib/wick. Ctrl-C ends the waiting for them.\n"
 		 "File endings: .pb.gz .pb .folded .speedscope.json .txt\n"
 		 "Push: pyroscope+http://HOST:4040 pyroscope-ingest+http://HOST:4040\n"
 		 "profefe+http://HOST:10100 parca+grpc://HOST:7070 otlp+http://HOST:4318 file:///DIR;\n"
@@ -129,6 +149,7 @@ struct record {
 	struct kallsyms *kallsyms;	/* NULL: unreadable */
 	struct cgroups *cgroups;
 	struct recorder *rec;
+	struct debuginfod *servers;	/* NULL: not wanted */
 	struct child child;
 	int signals;			/* signalfd */
 	bool tty;			/* standard error is a terminal and wants progress */
@@ -197,6 +218,8 @@ static int check_options(struct record *r, struct err *e)
 
 	if (!ret)
 		ret = check_event(r, e);
+	if (!ret && r->o->debuginfod)
+		ret = debuginfod_check_urls(e);
 	r->format = (enum format)r->o->format;
 	if (!ret && r->format == FORMAT_AUTO)
 		ret = format_from_path(r->o->output, &r->format, e);
@@ -365,6 +388,20 @@ static int loop(struct record *r, struct err *e)
 	}
 }
 
+/* After the command was forked, which keeps its environment. */
+static int start_servers(struct record *r, struct err *e)
+{
+	const struct options *o = r->o;
+	struct debuginfod_options so = {
+		.file_bytes = o->debuginfod_bytes,
+		.file_ns = o->debuginfod_time,
+		.cache_bytes = o->debuginfod_cache,
+		.queue = o->debuginfod_queue,
+	};
+
+	return o->debuginfod ? debuginfod_new(&so, &r->servers, e) : 0;
+}
+
 static int record(struct record *r, struct err *e)
 {
 	struct err why = { "" };
@@ -372,6 +409,8 @@ static int record(struct record *r, struct err *e)
 
 	if (r->command)
 		ret = child_start(r->command, &r->child, e);
+	if (!ret)
+		ret = start_servers(r, e);
 	if (!ret)
 		ret = add_targets(r, e);
 	if (!ret)
@@ -423,6 +462,39 @@ static int build(struct record *r, struct symbolizer *sym, struct profile **ret,
 
 	if (r->tty)
 		summary_progress_end(stderr);
+	return err;
+}
+
+/* Until all that was asked for is there or will not be, time is over, or somebody is impatient. */
+static void wait_for_servers(struct record *r, uint64_t until)
+{
+	bool done = false;
+
+	while (!done && clock_monotonic() < until && !asked_to_stop(r->signals)) {
+		done = debuginfod_wait(r->servers, MIN(until, clock_monotonic() + 100000000));
+		if (!done && r->tty)
+			summary_fetching(stderr, debuginfod_stats(r->servers).waiting);
+	}
+	if (r->tty)
+		summary_progress_end(stderr);
+}
+
+/* Names everything with what is there; and again, as long as debug files arrive that were asked for. */
+static int build_all(struct record *r, struct symbolizer *sym, struct profile **ret,
+		     struct build_stats *stats)
+{
+	int err = build(r, sym, ret, stats);
+	uint64_t until = clock_monotonic() + r->o->debuginfod_wait;
+
+	while (!err && r->servers) {
+		wait_for_servers(r, until);
+		if (!symbolizer_improvable(sym))
+			break;
+		symbolizer_trim(sym);
+		profile_free(take(*ret));
+		*stats = (struct build_stats){ 0 };
+		err = build(r, sym, ret, stats);
+	}
 	return err;
 }
 
@@ -493,9 +565,10 @@ static int finish(struct record *r, struct err *e)
 	refresh_kallsyms(r);
 	so.kallsyms = r->kallsyms;
 	so.processes = r->rec->processes;
+	so.servers = r->servers;
 	ret = symbolizer_new(&so, r->rec->files, &sym);
 	if (!ret)
-		ret = build(r, sym, &p, &stats);
+		ret = build_all(r, sym, &p, &stats);
 	if (!ret)
 		ret = format_write(p, r->format, &out);
 	if (ret)
@@ -506,6 +579,8 @@ static int finish(struct record *r, struct err *e)
 	ret = push_all(r, p, e);
 	if (!r->o->quiet)
 		summary_print(stderr, r->rec, sym, &stats);
+	if (!r->o->quiet && r->servers)
+		summary_servers(stderr, r->servers);
 	if (!ret && print_top(r, p))
 		ret = err_set(e, -ENOMEM, "out of memory");
 	if (!ret && !r->o->quiet && strcmp(r->o->output, "-"))
@@ -516,6 +591,7 @@ static int finish(struct record *r, struct err *e)
 static void record_done(struct record *r)
 {
 	child_done(&r->child);
+	debuginfod_free(r->servers);
 	recorder_free(r->rec);
 	kallsyms_free(r->kallsyms);
 	cgroups_free(r->cgroups);

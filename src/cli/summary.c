@@ -197,6 +197,37 @@ void summary_print(FILE *out, const struct recorder *rec, const struct symbolize
 	print_symbols(out, sym);
 }
 
+void summary_servers(FILE *out, struct debuginfod *servers)
+{
+	static const char *const texts[] = {
+		[DEBUGINFOD_FETCHED] = "fetched",
+		[DEBUGINFOD_CACHED] = "fetched before",
+		[DEBUGINFOD_NOT_FOUND] = "not found",
+		[DEBUGINFOD_FAILED] = "failed",
+		[DEBUGINFOD_TIMED_OUT] = "over --debuginfod-time",
+		[DEBUGINFOD_TOO_LARGE] = "over --debuginfod-bytes",
+		[DEBUGINFOD_WRONG] = "not the file of that build id",
+		[DEBUGINFOD_QUEUE_FULL] = "over --debuginfod-queue",
+	};
+	struct debuginfod_stats s = debuginfod_stats(servers);
+	const char *before = "wick: debug files from DEBUGINFOD_URLS: ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (!s.results[i])
+			continue;
+		fprintf(out, "%s%llu %s", before, (unsigned long long)s.results[i], texts[i]);
+		if (i == DEBUGINFOD_FAILED && s.error[0])
+			fprintf(out, " (%s)", s.error);
+		before = ", ";
+	}
+	if (s.waiting) {
+		fprintf(out, "%s%u not here after --debuginfod-wait", before, s.waiting);
+		before = ", ";
+	}
+	if (before[0] == ',')
+		fputc('\n', out);
+}
+
 /* "\r", text, erase to the end of the line (ECMA-48 EL). */
 void summary_progress(FILE *out, const struct recorder *rec)
 {
@@ -210,6 +241,12 @@ void summary_progress(FILE *out, const struct recorder *rec)
 void summary_naming(FILE *out, uint32_t done, uint32_t total)
 {
 	fprintf(out, "\rnaming: %u of %u stacks\033[K", done, total);
+	fflush(out);
+}
+
+void summary_fetching(FILE *out, uint32_t waiting)
+{
+	fprintf(out, "\rwaiting for %u debug files; Ctrl-C: go on without\033[K", waiting);
 	fflush(out);
 }
 

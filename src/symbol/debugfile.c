@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "proc/pid.h"
+#include "symbol/debuginfod.h"
 #include "symbol/fileopen.h"
 
 #define LINK_MAX_BYTES (NAME_MAX + 1 + 3 + 4)	/* of .gnu_debuglink: name, padding, CRC */
@@ -101,11 +102,11 @@ static int check(const struct search *s, const struct elf *candidate)
 	return check_crc(s, candidate);
 }
 
-/* 0 and found is filled in; -ENOMEM; anything else: go on. */
-static int try_path(struct search *s, const char *path)
+/* Takes a descriptor, or is an error. 0 and found is filled in; -ENOMEM; anything else: go on. */
+static int try_file(struct search *s, int candidate)
 {
 	struct elf *e cleanup(elf_cleanup) = NULL;
-	cleanup(fd_cleanup) int fd = open_candidate(s, path);
+	cleanup(fd_cleanup) int fd = candidate;
 	int r;
 
 	if (fd < 0)
@@ -118,6 +119,23 @@ static int try_path(struct search *s, const char *path)
 	s->found = (struct debugfile){ .elf = take(e), .fd = fd };
 	fd = -1;
 	return 0;
+}
+
+static int try_path(struct search *s, const char *path)
+{
+	return try_file(s, open_candidate(s, path));
+}
+
+static int by_servers(struct search *s, const struct debugfile_where *w)
+{
+	int r = w->servers && s->id_size ? try_file(s, debuginfod_open(w->servers, s->id, s->id_size)) :
+					   -ENOENT;
+
+	if ((r == -EAGAIN || r == -ENOENT) && w->servers && w->await) {	/* perhaps another time */
+		memcpy(w->await->id, s->id, s->id_size);
+		w->await->size = s->id_size;
+	}
+	return r;
 }
 
 static int by_build_id(struct search *s, const char *directory)
@@ -182,6 +200,8 @@ int debugfile_find(const struct elf *e, const struct debugfile_where *w, struct 
 		s.process = w->process;
 		r = search(&s, w->path, directory);
 	}
+	if (r && r != -ENOMEM)
+		r = by_servers(&s, w);
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;
 	*ret = s.found;
@@ -244,6 +264,8 @@ int debugfile_alt(const struct elf *e, const struct debugfile_where *w, struct d
 		s.process = w->process;
 		r = search_alt(&s, directory, data);
 	}
+	if (r && r != -ENOMEM)
+		r = by_servers(&s, w);
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;
 	*ret = s.found;

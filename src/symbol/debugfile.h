@@ -15,6 +15,8 @@
  *	DIRECTORY/DIR/LINK once more without a leading /usr of DIR: packages built before /lib
  *						became a link to /usr/lib
  *
+ * and if it is nowhere, by the build id from the servers of debuginfod.h, where that is wanted.
+ *
  * First on this host, with DIR only if the file itself is here under that path; then, for a file
  * of a container, beneath the root of a process that maps it, no link leading out of there (pid.h).
  *
@@ -41,6 +43,8 @@
 #define DEBUGFILE_DIR	  "/usr/lib/debug"
 #define DEBUGFILE_CRC_MAX (512u << 20)	/* bytes of a file that is only known by its CRC */
 
+struct debuginfod;
+
 struct debugfile {
 	struct elf *elf;
 	int fd;
@@ -52,6 +56,16 @@ struct debugfile_where {
 	int process;		/* pid_open(): of one that maps it; -1: none */
 	uint64_t deadline;	/* clock_monotonic() for all sums; 0: none */
 	const char *directory;	/* NULL: DEBUGFILE_DIR */
+	struct debuginfod *servers;	/* NULL: none is asked */
+	/* Gets the build id that servers were asked for and that isn't there yet; or left as it is. NULL:
+	 * nobody waits for it. */
+	struct debugfile_await *await;
+};
+
+/* A debug file that may come. */
+struct debugfile_await {
+	unsigned char id[ELF_BUILD_ID_MAX];
+	size_t size;		/* 0: none is waited for */
 };
 
 int must_check debugfile_find(const struct elf *e, const struct debugfile_where *where,

@@ -22,6 +22,7 @@ struct source {			/* one file */
 	bool found;
 	uint64_t ns, refused, used;
 	bool split_missing;
+	struct debugfile_await await;
 };
 
 struct lines {
@@ -130,19 +131,21 @@ static int open_dwarf(struct lines *l, struct source *s, const struct debugfile_
 	struct debuginfo_options o = { .elf = s->elf, .code = s->elf, .max_bytes = l->o.max_bytes,
 				       .inlines = l->o.inlines, .deadline = deadline,
 				       .process = where->on_host ? -1 : where->process };
+	struct debugfile_where w = *where;
 	int r;
 
-	if (where->on_host || where->process >= 0)
-		o.path = where->path;
+	w.await = &s->await;
+	if (w.on_host || w.process >= 0)
+		o.path = w.path;
 	if (!has_dwarf(s->elf)) {
-		r = debugfile_find(s->elf, where, &s->debug);
+		r = debugfile_find(s->elf, &w, &s->debug);
 		if (r)
 			return r;
 		o.elf = s->debug.elf;
 		if (!has_dwarf(o.elf))
 			return -ENOENT;
 	}
-	r = debugfile_alt(o.elf, where, &s->alt);
+	r = debugfile_alt(o.elf, &w, &s->alt);
 	if (r == -ENOMEM)
 		return r;
 	o.alt = r ? NULL : s->alt.elf;
@@ -253,6 +256,13 @@ int lines_lookup(struct lines *l, const struct lines_file *file, uint64_t vaddr,
 		l->refused++;
 	}
 	return !r || r == -ENOMEM ? r : -ENOENT;
+}
+
+const struct debugfile_await *lines_await(const struct lines *l, uint32_t number)
+{
+	static const struct debugfile_await none;
+
+	return number < l->nsources ? &l->sources[number].await : &none;
 }
 
 static const char *hint_of(int error)

@@ -65,6 +65,9 @@ int must_check lines_lookup(struct lines *l, const struct lines_file *file, uint
 /* The number is about to stand for another file. */
 void lines_forget(struct lines *l, uint32_t number);
 
+/* The debug file that servers were asked for (debuginfod.h): when it is there, forget the file. */
+const struct debugfile_await *lines_await(const struct lines *l, uint32_t number);
+
 /* How it stands with a file. */
 struct lines_state {
 	bool found;		/* there are lines */

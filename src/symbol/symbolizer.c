@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "symbol/answers.h"
 #include "symbol/bounds.h"
+#include "symbol/debuginfod.h"
 #include "symbol/symtab.h"
 #include "symbol/vdso.h"
 
@@ -32,6 +33,9 @@ struct loaded {			/* a module and what naming needs of it */
 	uint64_t tables_used, used;	/* round in which tables, or answers, were last asked */
 	uint32_t failed_id;	/* under which it could not be opened ... */
 	uint64_t failed_round;	/* ... in this round */
+	uint32_t id;		/* under which it was opened */
+	struct wk_file_key key;	/* of files */
+	struct debugfile_await await;
 	bool doomed;
 };
 
@@ -317,6 +321,8 @@ static void load_tables(struct symbolizer *s, struct loaded *l, const struct elf
 	int r;
 
 	where.deadline = clock_monotonic() + SYMBOLIZER_FILE_NS;
+	where.await = &l->await;
+	l->await.size = 0;
 	r = sources_build(e, &where, &l->symtab, &l->source);
 	l->m.has_symbols = !r && l->source >= SYMBOLS_SYMTAB;
 	l->m.error = r;
@@ -351,7 +357,10 @@ static void load_file(struct symbolizer *s, struct loaded *l, uint32_t id, const
 		describe_elf(&l->m, e);
 	process = f->on_host ? -1 : files_process(s->files, id);
 	load_tables(s, l, e, (struct debugfile_where){ .path = f->path, .on_host = f->on_host,
-						       .process = process });
+						       .process = process,
+						       .servers = s->o.servers });
+	l->id = id;
+	l->key = f->key;
 	elf_detach(e);
 	elf_free(l->elf);
 	l->elf = take(e);
@@ -486,7 +495,8 @@ static int add_lines(struct symbolizer *s, struct loaded *l, uint32_t id, struct
 {
 	const struct file *f = files_get(s->files, id);
 	struct opener opener = { s->files, id, { .path = f ? f->path : NULL,
-						 .on_host = f && f->on_host, .process = -1 } };
+						 .on_host = f && f->on_host, .process = -1,
+						 .servers = s->o.servers } };
 	struct lines_file file = { .number = a->module, .where = &opener.where,
 				   .open = open_sampled, .ctx = &opener };
 	struct line_chain c;
@@ -719,10 +729,61 @@ static void limit_answers(struct symbolizer *s, uint64_t bytes)
 		free_doomed(s);
 }
 
+/* ---- debug files that come later ---- */
+
+static bool has_come(const struct symbolizer *s, const struct debugfile_await *a)
+{
+	return a->size && !debuginfod_ask(s->o.servers, a->id, a->size);
+}
+
+/* Whether there is something new for a file, and it can be read to use it. */
+static bool is_improvable(const struct symbolizer *s, uint32_t slot)
+{
+	const struct loaded *l = s->modules[slot];
+	cleanup(fd_cleanup) int fd = -1;
+	const struct file *f;
+
+	if (!l || l->m.kind != MODULE_FILE ||
+	    (!has_come(s, &l->await) && !(s->lines && has_come(s, lines_await(s->lines, slot)))))
+		return false;
+	f = files_get(s->files, l->id);
+	if (!f || memcmp(&f->key, &l->key, sizeof(l->key)))
+		return false;
+	fd = files_open(s->files, l->id);
+	return fd >= 0;
+}
+
+bool symbolizer_improvable(const struct symbolizer *s)
+{
+	for (uint32_t i = 0; s->o.servers && i < s->nmodules; i++)
+		if (is_improvable(s, i))
+			return true;
+	return false;
+}
+
+static void improve(struct symbolizer *s)
+{
+	for (uint32_t i = 0; s->o.servers && i < s->nmodules; i++) {
+		struct loaded *l = s->modules[i];
+
+		if (!is_improvable(s, i))
+			continue;
+		drop_tables(l);
+		answers_free(&l->answers);
+		chains_free(&l->chains);
+		l->await.size = 0;
+		l->state = TABLES_UNTRIED;
+		if (s->lines)
+			lines_forget(s->lines, i);
+		s->stats.improved++;
+	}
+}
+
 void symbolizer_trim(struct symbolizer *s)
 {
 	uint64_t kept;
 
+	improve(s);
 	s->round++;
 	answers_free(&s->code);
 	if (s->lines)

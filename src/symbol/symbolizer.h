@@ -29,6 +29,10 @@
  * about least lately goes, and is read again when it has to answer for a new address. Answers
  * are given up for whole files, least lately asked first, when they are over half of the budget.
  *
+ * A file whose debug file is being fetched (debuginfod.h) is named with what is there. When it has come, the next
+ * symbolizer_trim forgets the file's answers, and all of it is named anew. A file that can't be opened any more
+ * keeps what it has.
+ *
  * Everything returned, numbers of modules too, is valid until the next symbolizer_trim. A module keeps its
  * number for as long as it is known.
  * Threads: one at a time; files may be announced meanwhile (files.h). Cost: a hash look-up; the first time a binary search, the first time of a file its
@@ -84,6 +88,7 @@ struct symbolizer_options {
 	uint64_t bytes;		/* budget; 0: SYMBOLIZER_BYTES_DEFAULT */
 	bool want_lines;
 	struct lines_options lines;		/* if wanted; its budgets are lines.h's */
+	struct debuginfod *servers;	/* borrowed; NULL: debug files that aren't here are nowhere */
 };
 
 /* Holds the tables of what a busy host runs at a time: node has 1.5 MiB, cc1 0.4, libc 0.1; a browser with
@@ -104,6 +109,8 @@ const struct module *symbolizer_module(const struct symbolizer *s, uint32_t modu
 /* Numbers are below this; those that are no module's have an empty path. */
 uint32_t symbolizer_module_count(const struct symbolizer *s);
 
+/* Whether a debug file has come for a file that was named without: symbolizer_trim has something to do. */
+bool symbolizer_improvable(const struct symbolizer *s);
 /* Brings memory below the budget. What was returned before is no longer valid. Budgets of time are
  * whole again. */
 void symbolizer_trim(struct symbolizer *s);
@@ -118,6 +125,7 @@ struct symbolizer_stats {
 	uint64_t symtabs_bytes, bounds_bytes, answers_bytes;	/* memory now */
 	uint64_t loads, reloads;	/* tables read; of these again, after they were dropped */
 	uint64_t tables_dropped, files_dropped;	/* for the budget */
+	uint64_t improved;		/* files named anew, with a debug file that has come */
 };
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
 /* How it stands with the lines of a module, and of all; zeros without want_lines. */

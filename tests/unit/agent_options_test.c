@@ -89,6 +89,24 @@ START_TEST(test_defaults)
 }
 END_TEST
 
+/* Asked for by any source, and refused where nobody can be asked. */
+START_TEST(test_debuginfod)
+{
+	unsetenv("DEBUGINFOD_URLS");
+	ck_assert_int_eq(read_flags((const char *const[]){ NULL }), 0);
+	ck_assert(!c.o.debuginfod);
+	ck_assert_int_eq(read_file("symbols: {debuginfod: yes}\n"), -EINVAL);
+	ck_assert(told("DEBUGINFOD_URLS"));
+	setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
+	ck_assert_int_eq(read_file("symbols:\n  debuginfod: yes\n  debuginfod_time: 5s\n"
+				   "  debuginfod_bytes: 2M\n  debuginfod_cache_bytes: 3M\n"
+				   "  debuginfod_queue: 7\n"), 0);
+	ck_assert(c.o.debuginfod && c.o.debuginfod_queue == 7 && c.o.debuginfod_bytes == 2 << 20);
+	ck_assert(c.o.debuginfod_ns == 5000000000ULL && c.o.debuginfod_cache_bytes == 3 << 20);
+	unsetenv("DEBUGINFOD_URLS");
+}
+END_TEST
+
 /* Every default must pass as a value, and each name is a variable that no Service of Kubernetes
  * makes. */
 START_TEST(test_table)
@@ -283,6 +301,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, test_defaults);
+	tcase_add_test(t, test_debuginfod);
 	tcase_add_test(t, test_table);
 	tcase_add_test(t, test_file);
 	tcase_add_test(t, test_servers_inherit);
