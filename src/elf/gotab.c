@@ -21,8 +21,14 @@ enum { MODULE_HEADER = 0, MODULE_MINPC = 20, MODULE_TEXT = 22 };
 /* go:func.*, what offsets of tables count from: counters of coverage came before it with 1.20. */
 enum { MODULE_GOFUNC_118 = 38, MODULE_GOFUNC_120 = 40 };
 
-/* internal/abi/symtab.go: numbers of a list and of a table of each function. */
-enum { PCDATA_INLTREE = 2, FUNCDATA_INLTREE = 3 };
+/* internal/abi/symtab.go: numbers of a list and of a table of each function. 1.14 and 1.15 had tables of
+ * registers before it; before that both numbers were others. */
+enum { PCDATA_INLTREE = 2, FUNCDATA_INLTREE = 3, FUNCDATA_INLTREE_114 = 4 };
+
+/* Section .go.buildinfo (debug/buildinfo): magic, size of a pointer, flags, then until 1.17 the address of
+ * the string with the version. */
+#define BUILDINFO_MAGIC "\xff Go buildinf:"
+enum { BUILDINFO_POINTER = 14, BUILDINFO_VERSION = 16 };
 
 /* A part of the table that is read mostly forwards. */
 struct window {
@@ -48,6 +54,7 @@ struct gotab {
 	uint64_t units, files;		/* where in the table */
 	uint64_t gofunc;		/* an address; 0: not looked for yet, or nowhere */
 	bool gofunc_tried;
+	int inltree;			/* FUNCDATA_*; -1: unknown, 0: not looked for yet */
 	uint32_t magic;
 	size_t field;			/* bytes of an address in functab and of an entry's address */
 	const struct elf_segment *code;
@@ -221,11 +228,14 @@ static int read_header(struct gotab *t)
 	t->field = 8;
 	t->magic = (uint32_t)start;
 	switch (t->magic) {
-	case MAGIC_12:
+	case MAGIC_12:	/* everything counts from the section's start */
 		t->functab = 8 + sizeof(uint64_t);
 		break;
 	case MAGIC_116:
 		t->names = word[2];
+		t->units = word[3];
+		t->files = word[4];
+		t->lists = word[5];
 		t->functab = t->funcdata = word[6];
 		break;
 	case MAGIC_118:
@@ -246,6 +256,11 @@ static int read_header(struct gotab *t)
 	    t->files > t->size || t->functab > t->size ||
 	    (2 * t->nfunc + 1) * t->field > t->size - t->functab)
 		return -EBADMSG;
+	if (t->magic == MAGIC_12) {	/* behind functab: where the list of files is */
+		r = look_uint(t, &t->in_functab, t->functab + (2 * t->nfunc + 1) * t->field, 4, &t->units);
+		if (r)
+			return r;
+	}
 	return find_text(t, word[2]);
 }
 
@@ -394,26 +409,30 @@ static int peek(struct gotab *t, uint64_t at, size_t n, void *ret)
 
 /* ---- lists of values ---- */
 
+bool gotab_has_flags(const struct gotab *t)
+{
+	return t->magic == MAGIC_118 || t->magic == MAGIC_120;
+}
+
 int gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret)
 {
-	/* struct _func of runtime2.go: address, name, args, deferreturn, pcsp, pcfile, pcln, npcdata,
-	 * unit, since 1.20 the start line, then two bytes: id and flags */
-	bool start_line = t->magic == MAGIC_120;
-	size_t n = (9 + start_line) * sizeof(uint32_t);
-	uint32_t w[10] = { 0 };
-	uint8_t last[4];	/* id, flags, nothing, number of tables */
-	int r;
+	/* struct _func of runtime2.go: address (of field bytes), name, args, deferreturn, pcsp, pcfile, pcln,
+	 * npcdata, since 1.16 the unit, since 1.20 the start line, then, since 1.12, four bytes: id, flags
+	 * (1.17), nothing, number of tables. Before 1.12 that was one number, whose last byte is zero. */
+	size_t words = t->magic == MAGIC_12 ? 7 : t->magic == MAGIC_120 ? 9 : 8;
+	uint32_t w[9] = { 0 };	/* behind the address */
+	uint8_t last[4];
+	int r = peek(t, f->record + t->field, words * sizeof(*w), w);
+	uint64_t end = f->record + t->field + words * sizeof(*w);
 
-	if (t->magic != MAGIC_118 && !start_line)
-		return -ENOTSUP;
-	r = peek(t, f->record, n, w);
 	if (!r)
-		r = peek(t, f->record + n, sizeof(last), last);
+		r = peek(t, end, sizeof(last), last);
 	if (r)
 		return r;
-	*ret = (struct gotab_info){ .pcsp = w[4], .pcfile = w[5], .pcln = w[6], .npcdata = w[7],
-				    .unit = w[8], .start_line = w[9], .flags = last[1],
-				    .nfuncdata = last[3], .more = f->record + n + sizeof(last) };
+	*ret = (struct gotab_info){ .pcsp = w[3], .pcfile = w[4], .pcln = w[5], .npcdata = w[6],
+				    .unit = w[7], .start_line = w[8],
+				    .flags = gotab_has_flags(t) ? last[1] : 0,
+				    .nfuncdata = last[3], .more = end + sizeof(last) };
 	return 0;
 }
 
@@ -541,8 +560,8 @@ int gotab_file(struct gotab *t, const struct gotab_info *info, int32_t number, c
 		 sizeof(offset), &offset);
 	if (r)
 		return r;
-	if (offset == UINT32_MAX)
-		return -ENOENT;
+	if (offset == UINT32_MAX || (t->magic == MAGIC_12 && !number))
+		return -ENOENT;		/* the first word there is how many there are */
 	for (size_t i = 0; i < size; i++) {
 		r = peek(t, t->files + offset + i, 1, &ret[i]);
 		if (r || !ret[i])
@@ -600,7 +619,7 @@ static uint64_t gofunc(struct gotab *t)
 static int read_call(struct gotab *t, const struct gotab_func *f, uint64_t tree, int32_t index,
 		     struct gotab_call *ret)
 {
-	bool old = t->magic == MAGIC_118;
+	bool old = t->magic != MAGIC_120;
 	size_t size = old ? 20 : 16;
 	uint64_t offset;
 	uint32_t w[5];
@@ -618,25 +637,66 @@ static int read_call(struct gotab *t, const struct gotab_func *f, uint64_t tree,
 	return 0;
 }
 
+/* Whether the program says that it is of Go 1.14 or 1.15. */
+static bool is_114(const struct gotab *t)
+{
+	const struct elf_section *s = elf_section_by_name(t->e, ".go.buildinfo");
+	uint64_t at, offset, text;
+	char head[BUILDINFO_VERSION], version[7] = "";
+
+	return s && !elf_read(t->e, s->offset, head, sizeof(head)) &&
+	       !memcmp(head, BUILDINFO_MAGIC, sizeof(BUILDINFO_MAGIC) - 1) && head[BUILDINFO_POINTER] == 8 &&
+	       !elf_read(t->e, s->offset + BUILDINFO_VERSION, &at, sizeof(at)) &&
+	       !elf_vaddr_to_offset(t->e, at, &offset) && !elf_read(t->e, offset, &text, sizeof(text)) &&
+	       !elf_vaddr_to_offset(t->e, text, &offset) && !elf_read(t->e, offset, version, 6) &&
+	       (!strcmp(version, "go1.14") || !strcmp(version, "go1.15"));
+}
+
+/* The number of the table with the tree; -1: unknown, so nothing is. */
+static int inltree_number(struct gotab *t)
+{
+	if (!t->inltree)
+		t->inltree = t->magic != MAGIC_12 ? FUNCDATA_INLTREE : is_114(t) ? FUNCDATA_INLTREE_114 : -1;
+	return t->inltree;
+}
+
+/* The address of a function's tree of inlined calls. */
+static int tree_of(struct gotab *t, const struct gotab_info *info, uint64_t *ret)
+{
+	uint64_t at = info->more + (uint64_t)info->npcdata * sizeof(uint32_t);
+	uint32_t offset;
+	int r;
+
+	if (!gotab_has_flags(t)) {	/* pointers; in position-independent programs relocations, which
+					 * aren't looked for: there are too many for one address */
+		at = (at + 7) & ~UINT64_C(7);
+		r = peek(t, at + (uint64_t)inltree_number(t) * sizeof(*ret), sizeof(*ret), ret);
+		return r ? r : *ret ? 0 : -ENOENT;
+	}
+	r = peek(t, at + FUNCDATA_INLTREE * sizeof(offset), sizeof(offset), &offset);
+	if (!r && (offset == UINT32_MAX || !gofunc(t)))
+		r = -ENOENT;
+	if (!r)
+		*ret = t->gofunc + offset;
+	return r;
+}
+
 int gotab_inlined(struct gotab *t, const struct gotab_func *f, const struct gotab_info *info,
 		  uint64_t vaddr, struct gotab_call *ret)
 {
-	uint32_t list, tree;
+	uint32_t list;
+	uint64_t tree;
 	int32_t index;
 	int r;
 
-	if (info->npcdata <= PCDATA_INLTREE || info->nfuncdata <= FUNCDATA_INLTREE)
+	if (info->npcdata <= PCDATA_INLTREE || inltree_number(t) < 0 ||
+	    info->nfuncdata <= inltree_number(t))
 		return -ENOENT;
 	r = peek(t, info->more + PCDATA_INLTREE * sizeof(list), sizeof(list), &list);
-	if (!r)
-		r = peek(t, info->more + ((uint64_t)info->npcdata + FUNCDATA_INLTREE) * sizeof(tree),
-			 sizeof(tree), &tree);
-	if (r)
-		return r;
-	if (!list || tree == UINT32_MAX || !gofunc(t))
-		return -ENOENT;
-	r = gotab_value_at(t, f, list, vaddr, &index);
-	if (r || index < 0)
+	if (!r && list)
+		r = gotab_value_at(t, f, list, vaddr, &index);
+	if (r || !list || index < 0)
 		return r ? r : -ENOENT;
-	return read_call(t, f, t->gofunc + tree, index, ret);
+	r = tree_of(t, info, &tree);
+	return r ? r : read_call(t, f, tree, index, ret);
 }

@@ -55,6 +55,8 @@ int must_check gotab_next(struct gotab *t, struct gotab_func *ret);
 int must_check gotab_name(struct gotab *t, const struct gotab_func *f, const char **ret,
 			  size_t *ret_n);
 
+/* Whether the flags below are there: not before Go 1.18. */
+bool gotab_has_flags(const struct gotab *t);
 enum gotab_flags {	/* internal/abi/symtab.go, FuncFlag */
 	GOTAB_TOPFRAME = 1,	/* tracebacks end here */
 	GOTAB_SPWRITE = 2,	/* sets the stack pointer in ways that the table doesn't follow */
@@ -70,7 +72,6 @@ struct gotab_info {
 	uint8_t nfuncdata;	/* and more tables */
 	uint64_t more;		/* where in the table they are listed */
 };
-/* -ENOTSUP before Go 1.18. */
 int must_check gotab_info(struct gotab *t, const struct gotab_func *f, struct gotab_info *ret);
 
 /* The next range of a list and its value. Starts with { .list = info.pcsp, .end = f.start }. Ranges

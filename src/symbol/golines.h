@@ -4,7 +4,8 @@
  *	r = golines_lookup(g, vaddr, &chain);
  *
  * Like a Go traceback, down to names ("main.work[...]") and paths as the compiler saw them. There are no
- * columns. From Go 1.18 on; -ENOTSUP before: DWARF has it then, if it wasn't stripped.
+ * columns. Inlined calls since Go 1.14 (in position-independent programs since 1.18); before, the line is that of the innermost call, under the name of the
+ * function it lies in.
  *
  * Ownership: borrows the elf until golines_free. A chain is borrowed until the next look-up.
  * Memory: 100 KiB. Threads: one. Cost: 5 to 50 us an address, nothing to open.

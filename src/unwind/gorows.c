@@ -27,6 +27,8 @@ int gorows_open(const struct elf *e, struct gorows **ret)
 		return -ENOMEM;
 	g->e = e;
 	r = gotab_open(e, &g->t);
+	if (!r && !gotab_has_flags(g->t))	/* what moves to another stack isn't told */
+		r = -ENOTSUP;
 	if (!r)
 		*ret = take(g);
 	return r;

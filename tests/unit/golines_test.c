@@ -120,6 +120,67 @@ static struct go make_go(uint32_t magic, const char *where)
 	return g;
 }
 
+/* As Go 1.14 (0xfffffffb, everything counts from the start) or 1.16 wrote it: whole addresses, pointers to
+ * trees. version: of .go.buildinfo. */
+static struct go make_old_go(uint32_t magic, const char *version)
+{
+	static const uint32_t tree[2][5] = { { 0, 0, 0, 11, 4 }, { 0, 0, 0, 28, 20 } };
+	bool first = magic == 0xfffffffb;
+	uint32_t base = first ? LISTS : 0, calls[2][5];
+	struct go g = { .m = made_new(EM_X86_64) };
+	size_t s = made_section(g.m, ".text", SHT_PROGBITS, SHF_EXECINSTR, NULL, TEXT), at;
+	size_t functab = first ? 16 : FUNCTAB, number = first ? 4 : 3;
+	uint64_t vaddr;
+	uint8_t *info;
+
+	g.text = g.m->s[s].sh_addr;
+	s = made_section(g.m, ".gopclntab", SHT_PROGBITS, 0, NULL, SIZE);
+	g.table = made_data(g.m, s);
+	fill_table(g.table, true);
+	memset(g.table + FUNCTAB, 0, SIZE - FUNCTAB);
+	set(g.table, magic, 4);
+	set(g.table + 4, 8u << 24 | 1u << 16, 4);
+	set(g.table + 8, 1, 8);
+	if (!first) {
+		set(g.table + 24, NAMES, 8);
+		set(g.table + 32, UNITS, 8);
+		set(g.table + 40, FILES, 8);
+		set(g.table + 48, LISTS, 8);
+		set(g.table + 56, FUNCTAB, 8);
+	} else {
+		set(g.table + functab + 24, UNITS - 4, 4);	/* number 1 is the first */
+		set(g.table + UNITS, FILES, 4);
+		set(g.table + UNITS + 4, FILES + 9, 4);
+		g.table[LISTS + PCFILE] = 2 * 2;
+	}
+	set(g.table + functab, g.text, 8);
+	set(g.table + functab + 8, first ? RECORD : RECORD - FUNCTAB, 8);
+	set(g.table + functab + 16, g.text + TEXT, 8);
+	set(g.table + RECORD + 8, first ? NAMES : 0, 4);
+	set(g.table + RECORD + 24, base + PCFILE, 4);
+	set(g.table + RECORD + 28, base + PCLN, 4);
+	set(g.table + RECORD + 32, 3, 4);
+	at = RECORD + (first ? 36 : 40);
+	g.table[at + 3] = (uint8_t)(number + 1);
+	set(g.table + at + 4 + 8, base + PCTREE, 4);
+	at = (at + 4 + 12 + 7) & ~(size_t)7;
+	memcpy(calls, tree, sizeof(calls));
+	calls[0][3] += first ? NAMES : 0;
+	calls[1][3] += first ? NAMES : 0;
+	s = made_section(g.m, ".rodata", SHT_PROGBITS, 0, NULL, 128);
+	memcpy(made_data(g.m, s), calls, sizeof(calls));
+	set(g.table + at + number * 8, g.m->s[s].sh_addr, 8);
+	s = made_section(g.m, ".go.buildinfo", SHT_PROGBITS, 0, NULL, 64);
+	info = made_data(g.m, s);
+	vaddr = g.m->s[s].sh_addr;
+	memcpy(info, "\xff Go buildinf:\x08", 15);
+	set(info + 16, vaddr + 32, 8);
+	set(info + 32, vaddr + 48, 8);
+	memcpy(info + 48, version, strlen(version));
+	g.e = made_open(g.m);
+	return g;
+}
+
 static const char *look(struct golines *g, uint64_t at)
 {
 	struct line_chain c;
@@ -155,6 +216,34 @@ START_TEST(chains)
 		ck_assert_str_eq(look(g, go.text + 50), "main.outer:0");
 		ck_assert_str_eq(look(g, go.text + TEXT), strerror(ENOENT));
 		ck_assert_str_eq(look(g, go.text - 1), strerror(ENOENT));
+	}
+}
+END_TEST
+
+START_TEST(old_tables)
+{
+	static const struct {
+		uint32_t magic;
+		const char *version;
+		bool inlines;
+	} cases[] = {
+		{ 0xfffffffb, "go1.14.3", true }, { 0xfffffffb, "go1.15", true },
+		{ 0xfffffffb, "go1.13", false }, { 0xfffffffb, "devel", false },
+		{ 0xfffffffa, "go1.16", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct go go cleanup(go_cleanup) = make_old_go(cases[i].magic, cases[i].version);
+		struct golines *g cleanup(golines_cleanup) = NULL;
+		struct line_chain c;
+
+		ck_assert_int_eq(golines_open(go.e, true, &g), 0);
+		ck_assert_str_eq(look(g, go.text), "main.outer:10");
+		ck_assert_str_eq(look(g, go.text + 47), cases[i].inlines ?
+				 "main.inner:30<main.middle[...]:20<main.outer:10" : "main.outer:30");
+		ck_assert_int_eq(golines_lookup(g, go.text + 40, &c), 0);
+		ck_assert_str_eq(c.v[0].file, "/src/b.go");
+		ck_assert_str_eq(look(g, go.text + TEXT), strerror(ENOENT));
 	}
 }
 END_TEST
@@ -204,7 +293,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { chains, without_inlines, damage, a_call_within_itself };
+	const TTest *const tests[] = { chains, old_tables, without_inlines, damage, a_call_within_itself };
 
 	return made_run("golines", tests, ARRAY_SIZE(tests));
 }
