@@ -32,7 +32,7 @@ struct dwarfimage {
 	size_t size;
 	struct part parts[DWARF_SECTIONS];
 	uint8_t *have;		/* pieces of .debug_info that are there; NULL: all */
-	uint64_t memory;
+	uint64_t memory, max;
 };
 
 static uint64_t aligned(uint64_t at)
@@ -69,19 +69,23 @@ static int find_sections(struct dwarfimage *d, const char *ending)
 	return 0;
 }
 
-/* Where the sections will lie, and how large all of it is. */
-static int lay_out(struct dwarfimage *d, uint64_t max)
+/* Where the sections will lie, and how large all of it is. pieces: .debug_info costs what is needed of it. */
+static int lay_out(struct dwarfimage *d, bool pieces)
 {
-	uint64_t at = sizeof(Elf64_Ehdr);
+	uint64_t at = sizeof(Elf64_Ehdr), sum = at;
 
 	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
 		struct part *p = &d->parts[i];
+		uint64_t max = i == DWARF_INFO && pieces ? DWARFIMAGE_INFO_MAX : d->max;
 
-		if (p->size > max || at > max - p->size ||
-		    (i == DWARF_ABBREV && p->size > DWARFIMAGE_ABBREV_MAX))
+		if (p->size > max || (i == DWARF_ABBREV && p->size > DWARFIMAGE_ABBREV_MAX))
 			return -E2BIG;
 		p->at = at;
 		at = aligned(at + p->size);
+		if (i != DWARF_INFO || !pieces)
+			sum = aligned(sum + p->size);
+		if (sum > d->max)
+			return -E2BIG;
 	}
 	if (!d->parts[DWARF_INFO].size || !d->parts[DWARF_ABBREV].size)
 		return -ENOENT;
@@ -178,18 +182,21 @@ int dwarfimage_new(const struct elf *e, uint64_t max, struct dwarfimage **ret)
 {
 	struct dwarfimage *d cleanup(dwarfimage_cleanup) = calloc(1, sizeof(*d));
 	const struct part *info;
+	bool pieces;
 	int r;
 
 	if (!d)
 		return -ENOMEM;
 	d->e = e;
+	d->max = max;
 	info = &d->parts[DWARF_INFO];
 	r = find_sections(d, "");
+	pieces = info->from && !elf_section_is_compressed(info->from);
 	if (!r)
-		r = lay_out(d, max);
+		r = lay_out(d, pieces);
 	if (!r)
 		r = allocate(d);
-	if (!r && !elf_section_is_compressed(info->from)) {
+	if (!r && pieces) {
 		d->have = calloc(1, info->size / PIECE + 1);
 		d->memory -= info->size;
 		r = d->have ? 0 : -ENOMEM;
@@ -269,13 +276,14 @@ int dwarfimage_new_split(const struct dwarfimage_split *split, struct dwarfimage
 	if (!d)
 		return -ENOMEM;
 	d->e = split->elf;
+	d->max = split->max;
 	r = find_sections(d, ".dwo");
 	if (!r && split->slices)
 		r = cut(d, split->slices);
 	copy_from(d, DWARF_ADDR, split->from, split->addr_base);
 	copy_from(d, DWARF_RANGES, split->from, split->ranges_base);
 	if (!r)
-		r = lay_out(d, split->max);
+		r = lay_out(d, false);
 	if (!r)
 		r = allocate(d);
 	if (!r)
@@ -322,6 +330,8 @@ int dwarfimage_need(struct dwarfimage *d, uint64_t offset, uint64_t n)
 
 		if (d->have[i])
 			continue;
+		if (d->memory > d->max || size > d->max - d->memory)
+			return -E2BIG;
 		r = elf_read(d->e, info->from->offset + at, d->bytes + info->at + at, size);
 		if (r)
 			return r;

@@ -12,7 +12,8 @@
  *
  * .debug_info, the largest section, is read piece by piece: a piece is all zeros until
  * dwarfimage_need has asked for it. Zeros are a null entry to every DWARF reader, so a forgotten
- * dwarfimage_need costs a name and no more. A compressed .debug_info is read whole.
+ * dwarfimage_need costs a name and no more. A compressed .debug_info is read whole. What hasn't been read
+ * costs address space, no memory, and doesn't count against max: a kernel's has 200 MiB.
  *
  * Ownership: the image borrows the elf until dwarfimage_free.
  * Memory: the sections but .debug_info, and of that the pieces that were needed (16 KiB each).
@@ -28,6 +29,7 @@
 
 /* libdw keeps 56 bytes for each abbreviation of 5 bytes and more, once a unit. */
 #define DWARFIMAGE_ABBREV_MAX (32u << 20)
+#define DWARFIMAGE_INFO_MAX   (4ULL << 30)	/* bytes of a .debug_info that is read in pieces */
 
 enum dwarf_section {
 	DWARF_INFO,
@@ -70,7 +72,7 @@ char *dwarfimage_bytes(struct dwarfimage *d, size_t *ret_size);
 /* The content of a section, of size 0 if the file hasn't got it. */
 const uint8_t *dwarfimage_section(const struct dwarfimage *d, enum dwarf_section s,
 				  size_t *ret_size);
-/* Makes n bytes of .debug_info at an offset real, as far as they exist. 0; errors of elf_read. */
+/* Makes n bytes of .debug_info at an offset real, as far as they exist. 0; -E2BIG; errors of elf_read. */
 int must_check dwarfimage_need(struct dwarfimage *d, uint64_t offset, uint64_t n);
 /* Bytes of memory in use. */
 uint64_t dwarfimage_memory(const struct dwarfimage *d);

@@ -63,6 +63,26 @@ START_TEST(pieces)
 }
 END_TEST
 
+/* What isn't read of .debug_info doesn't count; what is read does. */
+START_TEST(pieces_are_counted)
+{
+	struct made *m = made_new(EM_X86_64);
+	struct dwarfimage *d cleanup(dwarfimage_cleanup) = NULL;
+	struct elf *e cleanup(elf_cleanup) = NULL;
+
+	made_section(m, ".debug_info", SHT_PROGBITS, 0, NULL, 60000);
+	made_section(m, ".debug_abbrev", SHT_PROGBITS, 0, "abc", 3);
+	e = made_open(m);
+	ck_assert_int_eq(dwarfimage_new(e, 50000, &d), 0);
+	ck_assert_int_eq(dwarfimage_need(d, 0, 1), 0);
+	ck_assert_int_eq(dwarfimage_need(d, 20000, 1), 0);
+	ck_assert_int_eq(dwarfimage_need(d, 59999, 1), 0);	/* the last piece is a small one */
+	ck_assert_int_eq(dwarfimage_need(d, 40000, 1), -E2BIG);
+	ck_assert_uint_le(dwarfimage_memory(d), 50000);
+	free(m);
+}
+END_TEST
+
 START_TEST(refused)
 {
 	struct corpus c cleanup(corpus_close) = corpus_open("c-5");
@@ -87,7 +107,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { sections, pieces, refused };
+	const TTest *const tests[] = { sections, pieces, pieces_are_counted, refused };
 
 	return made_run("dwarfimage", tests, ARRAY_SIZE(tests));
 }
