@@ -284,6 +284,8 @@ static int start_recorder(struct agent *a, struct err *e)
 						      .max_processes = o->jit_processes } };
 	int r = setup_kernel(o->unsafe_kernel, &so, &a->kallsyms, e);
 
+	if (!r && o->vmlinux)
+		r = vmlinux_open(o->vmlinux, NULL, a->kallsyms, &a->vmlinux, e);
 	if (!r)
 		r = recorder_new(&so, &ro, &a->rec, e);
 	if (r)
@@ -305,6 +307,7 @@ static int start_builder(struct agent *a, struct err *e)
 		.processes = a->rec->processes,
 		.bytes = o->symbol_bytes,
 		.servers = a->servers,
+		.vmlinux = a->vmlinux,
 		.want_lines = o->lines,
 		.lines = { .inlines = o->inlines, .max_bytes = o->lines_bytes,
 			   .max_ns = o->lines_ns },
@@ -413,6 +416,7 @@ static void agent_done(struct agent *a)
 	httpd_free(a->httpd);
 	builder_free(a->builder);
 	debuginfod_free(a->servers);
+	vmlinux_free(a->vmlinux);
 	delivery_free(a->delivery);
 	workloads_free(a->workloads);
 	recorder_free(a->rec);

@@ -52,6 +52,7 @@ struct agent {
 	struct kallsyms *kallsyms;		/* the builder's, under its lock */
 	uint64_t kallsyms_read;			/* when, CLOCK_MONOTONIC ns */
 	struct debuginfod *servers;		/* NULL: not wanted */
+	struct vmlinux *vmlinux;		/* likewise */
 	struct recorder *rec;			/* the loop's */
 	struct budget budget;			/* the loop's */
 	struct builder *builder;

@@ -270,6 +270,8 @@ const struct option_row agent_rows[] = {
 	  "quarter of it for one file", OPT(lines_ns), .min = SECOND / 100, .max = 3600 * SECOND,
 	  .def = "1", .key = "symbols-lines-time" },
 
+	{ OPT_FILE, 0, "vmlinux", "FILE", "of lines: the running kernel's, with debug information",
+	  OPT(vmlinux), .key = "symbols-vmlinux" },
 	{ OPT_FLAG, 0, "debuginfod", NULL, "fetch missing debug files from the servers of DEBUGINFOD_URLS; "
 	  "sends them build ids", OPT(debuginfod), .key = "symbols-debuginfod" },
 	{ OPT_SECONDS, 0, "debuginfod-time", "SECONDS", "of fetching one file at most", OPT(debuginfod_ns),
@@ -385,6 +387,8 @@ static int finish(struct agent_config *c, struct err *e)
 				    "listen: %.100s can be reached from other hosts: that takes a "
 				    "token (listen-token-file)", o->listen);
 	}
+	if (!r && o->vmlinux && !o->lines)
+		r = err_set(e, -EINVAL, "vmlinux: it has lines, and goes with --lines (symbols: lines)");
 	return !r && o->debuginfod ? debuginfod_check_urls(e) : r;
 }
 

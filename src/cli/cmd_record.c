@@ -25,7 +25,7 @@ struct options {
 	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines, java_perfmap;
 	bool debuginfod;
 	struct u32_list pids, tids;
-	char *cgroup, *container, *event, *output;
+	char *cgroup, *container, *event, *output, *vmlinux;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
 	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
 	uint64_t debuginfod_bytes, debuginfod_time, debuginfod_wait, debuginfod_cache;
@@ -91,6 +91,9 @@ static const struct option_row rows[] = {
 	{ OPT_SECONDS, 0, "lines-time", "SECONDS",
 	  "time to spend on debug information at most, a quarter of it on one file",
 	  OPT(lines_time), .min = 10000000, .max = 3600000000000ULL, .def = "10" },
+	{ OPT_FILE, 0, "vmlinux", "FILE",
+	  "the running kernel's, with debug information: lines and inlined calls of the kernel",
+	  OPT(vmlinux) },
 	{ OPT_FLAG, 0, "debuginfod", NULL,
 	  "fetch missing debug files from the servers of DEBUGINFOD_URLS; sends them build ids",
 	  OPT(debuginfod) },
@@ -150,6 +153,7 @@ struct record {
 	struct cgroups *cgroups;
 	struct recorder *rec;
 	struct debuginfod *servers;	/* NULL: not wanted */
+	struct vmlinux *vmlinux;	/* likewise */
 	struct child child;
 	int signals;			/* signalfd */
 	bool tty;			/* standard error is a terminal and wants progress */
@@ -220,6 +224,8 @@ static int check_options(struct record *r, struct err *e)
 		ret = check_event(r, e);
 	if (!ret && r->o->debuginfod)
 		ret = debuginfod_check_urls(e);
+	if (!ret && r->o->vmlinux && !r->o->lines)
+		ret = err_set(e, -EINVAL, "--vmlinux and --no-lines exclude each other");
 	r->format = (enum format)r->o->format;
 	if (!ret && r->format == FORMAT_AUTO)
 		ret = format_from_path(r->o->output, &r->format, e);
@@ -305,6 +311,8 @@ static int prepare(struct record *r, struct err *e)
 		ret = select_cgroup(r, &so, e);
 	if (!ret)
 		ret = setup_kernel(o->unsafe_kernel, &so, &r->kallsyms, e);
+	if (!ret && o->vmlinux)
+		ret = vmlinux_open(o->vmlinux, NULL, r->kallsyms, &r->vmlinux, e);
 	return ret ? ret : recorder_new(&so, &ro, &r->rec, e);
 }
 
@@ -566,6 +574,7 @@ static int finish(struct record *r, struct err *e)
 	so.kallsyms = r->kallsyms;
 	so.processes = r->rec->processes;
 	so.servers = r->servers;
+	so.vmlinux = r->vmlinux;
 	ret = symbolizer_new(&so, r->rec->files, &sym);
 	if (!ret)
 		ret = build_all(r, sym, &p, &stats);
@@ -592,6 +601,7 @@ static void record_done(struct record *r)
 {
 	child_done(&r->child);
 	debuginfod_free(r->servers);
+	vmlinux_free(r->vmlinux);
 	recorder_free(r->rec);
 	kallsyms_free(r->kallsyms);
 	cgroups_free(r->cgroups);

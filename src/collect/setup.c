@@ -18,7 +18,7 @@ int setup_kallsyms(struct kallsyms **ret)
 {
 	static const char *const marks[] = { "__irqentry_text_start", "__irqentry_text_end",
 					     "__softirqentry_text_start", "__softirqentry_text_end",
-					     NULL };
+					     "_stext", "_text", NULL };
 
 	return kallsyms_load("/proc/kallsyms", marks, ret, NULL);
 }

@@ -20,7 +20,7 @@ int must_check setup_kernel(bool unsafe_kernel, struct sampler_options *so, stru
 /* Whether there are kernel frames that k has no name for: code that was loaded since (modules, BPF
  * programs) is in a newer kallsyms. k may be NULL: no. */
 bool setup_kallsyms_stale(const struct kallsyms *k, const struct samples *s);
-/* The kernel's symbols as of now, with the marks that setup_kernel() needs. */
+/* The kernel's symbols as of now, with the marks that setup_kernel() and vmlinux.h need. */
 int must_check setup_kallsyms(struct kallsyms **ret);
 
 #endif

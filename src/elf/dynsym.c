@@ -192,3 +192,43 @@ int elf_symbols(const struct elf *e, uint32_t type, struct elf_symbols *ret)
 		return -ENOENT;
 	return from_dynamic(e, ret);
 }
+
+/* ---- one symbol ---- */
+
+static bool has_name(const char *strings, uint64_t size, const Elf64_Sym *sym, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	return sym->st_name < size && n <= size - sym->st_name &&
+	       !memcmp(strings + sym->st_name, name, n);
+}
+
+int elf_symbol_value(const struct elf *e, uint32_t type, const char *name, uint64_t *ret)
+{
+	char *strings cleanup(freep_cleanup) = NULL;
+	Elf64_Sym syms[512];
+	struct elf_symbols s;
+	int r = elf_symbols(e, type, &s);
+
+	if (r)
+		return r;
+	if (s.strings_size > ELF_STRINGS_MAX)
+		return -E2BIG;
+	strings = malloc(s.strings_size + 1);
+	if (!strings)
+		return -ENOMEM;
+	r = elf_read(e, s.strings, strings, s.strings_size);
+	for (uint64_t at = 0; at < s.count && !r; at += ARRAY_SIZE(syms)) {
+		size_t n = (size_t)MIN(s.count - at, (uint64_t)ARRAY_SIZE(syms));
+
+		r = elf_read(e, s.offset + at * sizeof(*syms), syms, n * sizeof(*syms));
+		for (size_t i = 0; i < n && !r; i++) {
+			if (syms[i].st_shndx == SHN_UNDEF ||
+			    !has_name(strings, s.strings_size, &syms[i], name))
+				continue;
+			*ret = syms[i].st_value;
+			return 0;
+		}
+	}
+	return r ? r : -ENOENT;
+}

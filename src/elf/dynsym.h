@@ -27,4 +27,10 @@ struct elf_symbols {
 /* type is SHT_SYMTAB or SHT_DYNSYM. */
 int must_check elf_symbols(const struct elf *e, uint32_t type, struct elf_symbols *ret);
 
+#define ELF_STRINGS_MAX (64u << 20)	/* bytes of a string table that is read for one name */
+
+/* The value of the first symbol of a name that the file defines, of any type. Errors as above; -ENOENT: there
+ * is none; -E2BIG. Reads the whole table: 10 ns a symbol. */
+int must_check elf_symbol_value(const struct elf *e, uint32_t type, const char *name, uint64_t *ret);
+
 #endif

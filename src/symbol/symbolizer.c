@@ -449,6 +449,28 @@ static uint64_t function_start(struct symbolizer *s, struct loaded *l, uint32_t 
 
 /* ---- frames ---- */
 
+static int open_vmlinux(void *ctx)
+{
+	return vmlinux_dup(ctx);
+}
+
+static int add_kernel_lines(struct symbolizer *s, struct answer *a)
+{
+	const struct debugfile_where where = { .path = vmlinux_path(s->o.vmlinux), .on_host = true,
+					       .process = -1 };
+	struct lines_file file = { .number = a->module, .where = &where, .open = open_vmlinux,
+				   .ctx = (void *)s->o.vmlinux };
+	struct line_chain c;
+	uint64_t vaddr;
+	int r = vmlinux_address(s->o.vmlinux, a->address, &vaddr) ?
+			lines_lookup(s->lines, &file, vaddr, &c) :
+			-ENOENT;
+
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	return chains_add(&s->modules[a->module]->chains, &c, s->o.demangle, &a->lines);
+}
+
 static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a)
 {
 	char module[128] = "[kernel.kallsyms]";
@@ -470,7 +492,8 @@ static int resolve_kernel(struct symbolizer *s, uint64_t frame, struct answer *a
 		return r;
 	a->function = k.start;
 	sym = (struct symbol){ k.name, k.start, k.end - k.start };
-	return answers_name(&s->kernel, &sym, s->o.demangle, &a->name);
+	r = answers_name(&s->kernel, &sym, s->o.demangle, &a->name);
+	return !r && !k.module && s->lines && s->o.vmlinux ? add_kernel_lines(s, a) : r;
 }
 
 struct opener {			/* a file of the sampled ones, for lines.h */
@@ -702,6 +725,14 @@ static void free_doomed(struct symbolizer *s)
 	s->module_keys = keys;
 }
 
+static void forget_kernel(struct symbolizer *s)
+{
+	answers_free(&s->kernel);
+	for (uint32_t i = 0; i < s->nmodules; i++)
+		if (s->modules[i] && s->modules[i]->m.kind == MODULE_KERNEL)
+			chains_free(&s->modules[i]->chains);
+}
+
 /* Lets whole files go, those asked about least lately first, until what is left fits into `bytes`. */
 static void limit_answers(struct symbolizer *s, uint64_t bytes)
 {
@@ -724,7 +755,7 @@ static void limit_answers(struct symbolizer *s, uint64_t bytes)
 		oldest->doomed = some = true;
 	}
 	if (sum > bytes)	/* whatever is left is the kernel's */
-		answers_free(&s->kernel);
+		forget_kernel(s);
 	if (some)
 		free_doomed(s);
 }
@@ -795,7 +826,7 @@ void symbolizer_trim(struct symbolizer *s)
 
 void symbolizer_set_kallsyms(struct symbolizer *s, const struct kallsyms *k)
 {
-	answers_free(&s->kernel);
+	forget_kernel(s);
 	s->o.kallsyms = k;
 }
 

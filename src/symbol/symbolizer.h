@@ -5,7 +5,8 @@
  *	f.name ? f.name : module+0xfunction
  *
  * Where names come from, in this order:
- *	kernel address	/proc/kallsyms (functions, modules, BPF programs); unreadable: "[kernel]"
+ *	kernel address	/proc/kallsyms (functions, modules, BPF programs); unreadable: "[kernel]". Lines and
+ *			inlined calls from vmlinux.h, if it is given
  *	file offset	PT_LOAD gives the ELF address; then .symtab and .dynsym of that file, its
  *			debug file, mini debug info, Go's table, PLT stubs: in the order of sources.h
  *	[vdso]		the same from the image in our own memory: one for the whole system
@@ -51,6 +52,7 @@
 #include "symbol/lines.h"
 #include "symbol/process.h"
 #include "symbol/sources.h"
+#include "symbol/vmlinux.h"
 
 struct symbolizer;
 
@@ -88,6 +90,7 @@ struct symbolizer_options {
 	uint64_t bytes;		/* budget; 0: SYMBOLIZER_BYTES_DEFAULT */
 	bool want_lines;
 	struct lines_options lines;		/* if wanted; its budgets are lines.h's */
+	const struct vmlinux *vmlinux;	/* borrowed; with lines: those of the core kernel. NULL: none */
 	struct debuginfod *servers;	/* borrowed; NULL: debug files that aren't here are nowhere */
 };
 

@@ -80,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned char id[ELF_BUILD_ID_MAX];
 	char hex[ELF_BUILD_ID_HEX];
 	struct elf_symbols symbols;
+	uint64_t value, again;
 	struct err err;
 	size_t n;
 
@@ -94,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!elf_symbols(e, SHT_DYNSYM, &symbols))
 		must(symbols.offset + symbols.count * sizeof(Elf64_Sym) <= size);
+	if (!elf_symbol_value(e, SHT_SYMTAB, "f", &value))
+		must(!elf_symbol_value(e, SHT_SYMTAB, "f", &again) && value == again);
 	read_sections(e);
 	translate(e);
 	look_up(e);

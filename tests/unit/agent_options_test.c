@@ -89,6 +89,16 @@ START_TEST(test_defaults)
 }
 END_TEST
 
+START_TEST(test_vmlinux)
+{
+	ck_assert_int_eq(read_file("symbols: {lines: yes, vmlinux: /proc/self/exe}\n"), 0);
+	ck_assert_str_eq(c.o.vmlinux, "/proc/self/exe");
+	ck_assert_int_eq(read_file("symbols: {vmlinux: /proc/self/exe}\n"), -EINVAL);
+	ck_assert(told("--lines"));
+	ck_assert_int_eq(read_file("symbols: {lines: yes, vmlinux: /nonexistent}\n"), -EINVAL);
+}
+END_TEST
+
 /* Asked for by any source, and refused where nobody can be asked. */
 START_TEST(test_debuginfod)
 {
@@ -302,6 +312,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, test_defaults);
 	tcase_add_test(t, test_debuginfod);
+	tcase_add_test(t, test_vmlinux);
 	tcase_add_test(t, test_table);
 	tcase_add_test(t, test_file);
 	tcase_add_test(t, test_servers_inherit);

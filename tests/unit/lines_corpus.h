@@ -10,6 +10,9 @@
  *	7  }
  *	8  void _start(void) { volatile int s = h(5); for (;;) s = h(s); }
  *
+ * vmlinux is the same behind a nop called _stext and _text, linked as a kernel is, at 0xffffffff81000000, with the
+ * build id 01 02 ... 14 (ld -Ttext, --build-id).
+ *
  * gcc made two functions of h, one inlined in the other and in _start. cxx-4 and cxx-5 are /src/b.cc:
  *
  *	1  namespace ns { template <class T> struct B { T v; ... T add(T x) { return [&](T y) { ... }(x); } };

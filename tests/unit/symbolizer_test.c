@@ -471,6 +471,78 @@ START_TEST(kernel)
 }
 END_TEST
 
+/* The corpus' vmlinux (lines_corpus.h), running 512 MiB from where it was linked. */
+static struct vmlinux *corpus_vmlinux(const struct kallsyms *k)
+{
+	struct {
+		Elf64_Nhdr h;
+		char name[4], id[20];
+	} note = { { 4, 20, NT_GNU_BUILD_ID }, "GNU", "" };
+	struct vmlinux *v = NULL;
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	for (size_t i = 0; i < sizeof(note.id); i++)
+		note.id[i] = (char)(i + 1);
+	ck_assert_int_eq(write(fd, &note, sizeof(note)), sizeof(note));
+	close(fd);
+	ck_assert_int_eq(vmlinux_open("tests/fuzz/corpus/lines/vmlinux", path, k, &v, NULL), 0);
+	return v;
+}
+
+/* Addresses of the kernel's h in which f was inlined by g. */
+static unsigned int inlined(void)
+{
+	unsigned int n = 0;
+
+	for (uint64_t at = 0xffffffffa1000010; at < 0xffffffffa1000040; at++) {
+		struct symbol_frame f = resolve(at);
+
+		ck_named(&f, "h_as_kallsyms_has_it");
+		ck_assert_str_eq(module_of(&f)->path, "[kernel.kallsyms]");
+		if (f.nlines < 3 || strcmp(f.lines[0].name, "f"))
+			continue;
+		ck_assert_uint_eq(f.lines[0].line, 1);
+		ck_assert_str_eq(f.lines[1].name, "g");
+		ck_assert_uint_eq(f.lines[1].line, 2);
+		ck_assert_uint_eq(f.lines[2].line, 5);
+		ck_assert_str_eq(f.lines[2].file, "/src/a.c");
+		ck_assert_str_eq(f.lines[f.nlines - 1].name, "h_as_kallsyms_has_it");
+		n++;
+	}
+	return n;
+}
+
+START_TEST(kernel_lines)
+{
+	static const char text[] = "ffffffffa1000000 T _stext\nffffffffa1000010 T h_as_kallsyms_has_it\n"
+				   "ffffffffa1000040 T x\nffffffffa1001000 T _etext\n"
+				   "ffffffffc0000000 t m\t[mod]\n";
+	static const char *const marks[] = { "_stext", NULL };
+	struct kallsyms *k cleanup(kallsyms_cleanup) = NULL;
+	cleanup(vmlinux_cleanup) struct vmlinux *v = NULL;
+	struct symbolizer_options o = { .demangle = DEMANGLE_SIMPLE, .want_lines = true,
+					.lines = LINES_OPTIONS_DEFAULT };
+	struct symbol_frame f;
+	unsigned int n;
+
+	ck_assert_int_eq(kallsyms_parse(text, strlen(text), marks, &k, NULL), 0);
+	o.kallsyms = k;
+	o.vmlinux = v = corpus_vmlinux(k);
+	symbolizer_free(take(sym));
+	ck_assert_int_eq(symbolizer_new(&o, files, &sym), 0);
+	n = inlined();
+	ck_assert_uint_gt(n, 10);
+	f = resolve(0xffffffffc0000010);	/* a module's own file is another */
+	ck_named(&f, "m");
+	ck_assert_uint_eq(f.nlines, 0);
+	symbolizer_trim(sym);
+	ck_assert_uint_eq(inlined(), n);
+	symbolizer_set_kallsyms(sym, k);	/* all is forgotten */
+	ck_assert_uint_eq(inlined(), n);
+	symbolizer_free(take(sym));		/* before v and k */
+}
+END_TEST
+
 START_TEST(kernel_without_names)
 {
 	struct symbol_frame f = resolve(0xffffffff81000123);
@@ -721,6 +793,7 @@ int main(void)
 	tcase_add_test(t, unknown_files);
 	tcase_add_test(t, vdso);
 	tcase_add_test(t, kernel);
+	tcase_add_test(t, kernel_lines);
 	tcase_add_test(t, kernel_without_names);
 	tcase_add_test(t, other_frames);
 	tcase_add_test(t, texts_stay);
