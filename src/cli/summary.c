@@ -66,7 +66,7 @@ static const char *hint(const struct module *m)
 	if (m->error)
 		return "could not be read";
 	if (!m->has_symbols)
-		return "stripped: its debug package, or a build without stripping, has the names";
+		return "stripped: its debug package, --debuginfod, or a build without stripping has the names";
 	return "no symbol covers the code";
 }
 

@@ -87,7 +87,8 @@ def server(answer):
 
 def record_from(url, path, *options, **how):
     os.environ["DEBUGINFOD_URLS"] = url
-    return record("--debuginfod", *options, command=[path, "0.5"], **how)
+    how.setdefault("command", [path, "0.5"])
+    return record("--debuginfod", *options, **how)
 
 
 def is_named(s):
@@ -250,3 +251,29 @@ def test_agent_with_a_server_that_hangs():
             a.wait_metric("wick_built_windows_total", before + 3)
             a.stop()
         over.set()
+
+
+def test_what_dwz_has_moved():
+    """A debug file that came leads to another one, which two of them share."""
+    need("dwz")
+    path = stripped()
+    shutil.copy("files/stripped.debug", "files/other.debug")
+    os.chdir("files")
+    subprocess.run(["dwz", "-m", "shared.debug", "stripped.debug", "other.debug"], check=True)
+    os.chdir("..")
+    with debuginfod(build_id(path)) as url:
+        r = record_from(url, path)
+    expect_chain(r, "inlined.c", path)
+    check("URLS: 2 fetched" in r.stderr, r.stderr)
+    r = record("--debuginfod", command=[path, "0.5"])
+    expect_chain(r, "inlined.c", path)
+    check("2 fetched before" in r.stderr, r.stderr)
+
+
+def test_command_keeps_its_environment():
+    path = stripped()
+    os.environ.pop("DEBUGINFOD_MAXSIZE", None)
+    r = record_from("http://127.0.0.1:1", "sh", command=["sh", "-c", f"env > env.txt; {path} 0.2"])
+    check("failed" in r.stderr, r.stderr)
+    with open("env.txt") as f:
+        check("DEBUGINFOD_MAXSIZE" not in f.read(), "the command sees what is set for libdebuginfod")
