@@ -46,6 +46,8 @@ RECIPES = {
     # code that nothing describes but itself
     "shares-nocfi": c("shares.c", base=UNDESCRIBED),
     "shares-nocfi-stripped": c("shares.c", "-s", base=UNDESCRIBED),
+    # described by .debug_frame alone
+    "shares-debugframe": c("shares.c", "-g", base=UNDESCRIBED),
     "shares-musl": f"musl-gcc -std=gnu17 -D_GNU_SOURCE {UNDESCRIBED} -static -o {{out}} shares.c",
     "deep": c("deep.c"),
     "storm": c("storm.c"),

@@ -1,5 +1,10 @@
 """Whole stacks of programs that nothing describes but their own code: rows made from it."""
 
+import os
+import re
+import shutil
+import subprocess
+
 import lib
 from lib import expect_most, leaf, program, record, under
 
@@ -33,3 +38,30 @@ def test_stripped():
 
     expect_most(r, under("__libc_start_main"), among=own, share=0.97)
     expect_most(r, lambda s: not s.frames[-1].name.startswith("["), among=own, share=0.97)
+
+
+def sources(path):
+    """Where the rows of a program come from, with the shares of its text: as `wick check --files` has it."""
+    with lib.running(path, "30") as process:
+        stdout, _ = lib.wick("check", "--files", process.pid)
+    row = [line for line in stdout.decode().splitlines() if line.endswith(path)][0]
+    return re.findall(r"(\.eh_frame|\.debug_frame|code) ([\d.]+) %", row)
+
+
+@lib.each("none", "zlib", "zlib-gnu")
+def test_debug_frame_of_a_debug_file(compression):
+    """A separate file's .debug_frame says as much as the program's own did, however it is compressed."""
+    lib.need("objcopy")
+    path, debug = os.path.abspath("stripped"), os.path.abspath("stripped.debug")
+    shutil.copy(program("shares-debugframe"), path)
+    whole = dict(sources(path))
+    lib.check(float(whole.get(".debug_frame", 0)) > 0, f"the program's own: {whole}")
+    subprocess.run(["objcopy", "--only-keep-debug", f"--compress-debug-sections={compression}", path, debug],
+                   check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", path], check=True)
+    apart = dict(sources(path))
+    lib.check(apart.get(".debug_frame") == whole[".debug_frame"], f"{apart}, before {whole}")
+    r = record(command=[path, "1"])
+    expect_most(r, under("hot_a", "round_of_both", "main", "_start"), among=leaf("hot_a"), share=0.99)
+    os.remove(debug)   # it was that file
+    lib.check(".debug_frame" not in dict(sources(path)), "rows of .debug_frame without it")
