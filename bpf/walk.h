@@ -169,13 +169,13 @@ static __always_inline void file_key(struct file *file, struct wk_file_key *key)
 	key->mtime_ns = inode_mtime(inode);
 }
 
-/* What is known of the file behind a VMA; false if the file table, or the ring, is full. */
+/* What is known of the file behind a VMA, whose key is in w->event; false if the file table, or the ring, is
+ * full. */
 static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, struct wk_file *ret)
 {
 	struct wk_file_key *key = &w->event.key;
 	struct wk_file *known;
 
-	file_key(file, key);
 	known = bpf_map_lookup_elem(&files, key);
 	if (known) {
 		*ret = *known;
@@ -202,6 +202,38 @@ static __noinline bool find_file(struct walk *w, u64 vma, struct file *file, str
 		return true;
 	ret->id = WK_FILE_NONE;
 	return false;
+}
+
+static __always_inline bool is_code_beside(struct vm_area_struct *v, u64 mm, u64 start, u64 end)
+{
+	return v && (u64)BPF_CORE_READ(v, vm_mm) == mm && BPF_CORE_READ(v, vm_flags) & 4 &&
+	       BPF_CORE_READ(v, vm_file) &&
+	       (BPF_CORE_READ(v, vm_end) == start || BPF_CORE_READ(v, vm_start) == end);
+}
+
+/* Anonymous code beside a file's may be a copy of that file's (WK_DEV_COPIED): userspace looks, and until it
+ * has looked stacks are copied. */
+static __noinline void find_copied(struct walk *w, struct vma_entry *e)
+{
+	struct wk_file_key *key = &w->event.key;
+	struct vm_area_struct *v = (void *)vma_find(w->mm, e->start - 1, 0);
+
+	if (!is_code_beside(v, w->mm, e->start, e->end)) {
+		v = (void *)vma_find(w->mm, e->end, 0);
+		if (!is_code_beside(v, w->mm, e->start, e->end))
+			return;
+	}
+	key->ino = e->start;
+	key->mtime_ns = w->sample.start_time + w->sample.exec_id;
+	key->dev = WK_DEV_COPIED;
+	key->generation = (e->end - e->start) >> cfg.page_shift;
+	/* where this would be in the file; a wrapped one is refused as too large */
+	w->range.start = (BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift) + e->start - BPF_CORE_READ(v, vm_start);
+	w->range.end = w->range.start + (e->end - e->start);
+	if (w->range.end > WK_FILE_OFF_MAX || w->range.start > w->range.end)
+		return;
+	if (find_file(w, (u64)v, BPF_CORE_READ(v, vm_file), &e->file) && e->file.rows != WK_ROWS_ANON)
+		e->frame = WK_FRAME_MAKE_FILE(e->file.id, w->range.start);
 }
 
 /* The vDSO has no inode: userspace puts its rows under the all-zero key. */
@@ -271,12 +303,16 @@ __noinline u32 vma_learn(u64 addr)
 	if (file) {
 		u64 off = BPF_CORE_READ(v, vm_pgoff) << cfg.page_shift;
 
-		if (e->exec && off + (end - start) <= WK_FILE_OFF_MAX &&
-		    find_file(w, vma, file, &e->file) && e->file.rows != WK_ROWS_ANON)
+		if (!e->exec || off + (end - start) > WK_FILE_OFF_MAX)
+			return n;
+		file_key(file, &w->event.key);
+		if (find_file(w, vma, file, &e->file) && e->file.rows != WK_ROWS_ANON)
 			e->frame = WK_FRAME_MAKE_FILE(e->file.id, off);
 	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
 		find_vdso(&e->file);
 		e->frame = WK_FRAME_MAKE_FILE(WK_FILE_VDSO, 0);
+	} else if (e->exec && !(BPF_CORE_READ(v, vm_flags) & 2)) {	/* VM_WRITE: code that may change */
+		find_copied(w, e);
 	}
 	return n;
 }

@@ -196,6 +196,12 @@ struct wk_file_key {		/* one version of one file: a rewrite in place changes the
 	__u32 generation;
 };
 
+/* dev of what may be a copy of a file's code: anonymous code beside a mapping of the file's, as programs have
+ * that move their text onto huge pages. Of one process: ino is where it starts, generation its pages,
+ * mtime_ns tells the process; the event's vm_* and pgoff are those of the mapping beside it. It is that code
+ * if its bytes are the file's at the same distance. */
+#define WK_DEV_COPIED 0xffffffffU
+
 /* Event ring. Each record starts with its type. */
 enum wk_event_type {
 	WK_EVENT_FILE = 1,	/* struct wk_file_event */

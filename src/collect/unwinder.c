@@ -114,6 +114,8 @@ void unwinder_free(struct unwinder *u)
  * once, whose contents aren't ELF, is what runtimes map twice, to write code and to run it. */
 static bool is_anonymous(const struct file *f, int error)
 {
+	if (f && f->key.dev == WK_DEV_COPIED && f->open_error)
+		return true;	/* no copy of a file's code */
 	if (!f || !f->deleted)
 		return false;
 	if (error == -ENOEXEC)

@@ -114,10 +114,12 @@ bool fileopen_deleted(const struct wk_file_event *e, const struct stat *st, char
 
 /* ---- the ways in ---- */
 
-static int open_mapping(const struct wk_file_event *e, char *link, size_t size)
+/* The file of a mapping; any = whatever it is, else the key's. */
+static int open_mapping(const struct wk_file_event *e, bool any, char *link, size_t size)
 {
 	uint32_t ids[] = { e->pid, e->tid };	/* a main thread that has exited has no map_files */
 	char path[128];
+	struct stat st;
 	int fd = -ESRCH;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ids) && fd < 0; i++) {
@@ -128,7 +130,7 @@ static int open_mapping(const struct wk_file_event *e, char *link, size_t size)
 		snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ids[i], e->vm_start,
 			 e->vm_end);
 		n = readlink(path, link, size - 1);
-		fd = open_if_same(path, 0, &e->key);
+		fd = any ? fileopen_regular(path, 0, &st) : open_if_same(path, 0, &e->key);
 		if (n > 0)
 			link[n] = '\0';
 	}
@@ -189,12 +191,54 @@ static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
 	return fd;
 }
 
+/* ---- copies ---- */
+
+/* Whether pages of a process are the file's: its first and last, and some between. */
+static bool is_copy(int memory, int fd, uint64_t start, uint64_t offset, uint64_t pages, size_t page)
+{
+	uint64_t step = MAX(pages / FILEOPEN_COPY_PAGES, UINT64_C(1));
+	cleanup(freep_cleanup) char *a = malloc(2 * page);
+	char *b = a ? a + page : NULL;
+
+	for (uint64_t i = 0; a && i < pages; i = i < pages - 1 ? MIN(i + step, pages - 1) : pages) {
+		if (pread(memory, a, page, (off_t)(start + i * page)) != (ssize_t)page ||
+		    pread(fd, b, page, (off_t)(offset + i * page)) != (ssize_t)page || memcmp(a, b, page))
+			return false;
+	}
+	return a;
+}
+
+/* Code that was copied from the file of the mapping beside it (WK_DEV_COPIED). */
+static int open_copied(const struct wk_file_event *e, char *link, size_t size)
+{
+	cleanup(fd_cleanup) int memory = -1;
+	int fd = open_mapping(e, true, link, size);
+	char path[64];
+
+	if (fd < 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/mem", e->pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory >= 0 && e->key.generation &&
+	    is_copy(memory, fd, e->key.ino, e->pgoff + e->key.ino - e->vm_start, e->key.generation,
+		    (size_t)sysconf(_SC_PAGESIZE)))
+		return fd;
+	close(fd);
+	return memory < 0 ? -ESRCH : -ENOEXEC;
+}
+
 int fileopen(const struct wk_file_event *e, char *path, size_t size)
 {
 	int fd, r;
 
 	path[0] = '\0';
-	fd = open_mapping(e, path, size);
+	if (e->key.dev == WK_DEV_COPIED) {
+		fd = open_copied(e, path, size);
+		if (fd < 0)
+			snprintf(path, size, "//anon");
+		return fd;
+	}
+	fd = open_mapping(e, false, path, size);
 	if (fd >= 0)
 		return fd;
 	r = fd;

@@ -9,6 +9,9 @@
  * running: same inode and device, or, where the file system shows other numbers to stat(2) than to
  * the kernel (overlayfs, btrfs), same modification time.
  *
+ * Of what may be a copy of a file's code in anonymous memory (WK_DEV_COPIED) it is the file that is opened, if
+ * the bytes are its own: of up to FILEOPEN_COPY_PAGES pages, the first and the last among them.
+ *
  * Hostile input: only regular files are opened, without following a final link, so that a FIFO can't
  * block us and a device can't be poked. Nothing is read.
  * Cost: about five system calls through the mapping; by path also /proc/self/mountinfo.
@@ -22,9 +25,11 @@
 #include "base/base.h"
 #include "wick_abi.h"
 
+#define FILEOPEN_COPY_PAGES 256
+
 /* A descriptor that the caller closes, or -errno of the way through the mapping: -ESRCH (no process
  * to ask), -ENOENT, -EPERM, -ESTALE (another file is there now), -EINVAL (not a regular file),
- * -EMFILE. path gets the file's name as the process sees it, also when it can't be opened; "" if
+ * -EMFILE, -ENOEXEC (no copy of the file's code). path gets the file's name as the process sees it, also when it can't be opened; "" if
  * nothing is known. */
 int must_check fileopen(const struct wk_file_event *e, char *path, size_t size);
 

@@ -20,7 +20,7 @@ struct entry {
 	uint64_t last_used;	/* epoch of the last sample, or of the announcement */
 	uint64_t left;		/* epoch in which it was taken away from BPF */
 	/* to open it again: where it was mapped, and its path within its file system */
-	uint64_t vm_start, vm_end;
+	uint64_t vm_start, vm_end, pgoff;
 	uint32_t pid, tid;
 	uint64_t start_time;
 	char *names;		/* as in wk_file_event.path */
@@ -47,6 +47,12 @@ int files_new(uint32_t max_fds, struct files **ret)
 	f->epoch = 1;
 	*ret = f;
 	return 0;
+}
+
+/* What is no copy of a file's code isn't missed. */
+static bool is_unopened(const struct entry *e)
+{
+	return e->f.open_error && e->f.key.dev != WK_DEV_COPIED;
 }
 
 static void entry_free(struct entry *e)
@@ -93,6 +99,7 @@ static int remember(struct entry *e, const struct wk_file_event *event)
 	e->vm_end = event->vm_end;
 	e->pid = event->pid;
 	e->tid = event->tid;
+	e->pgoff = event->pgoff;
 	e->start_time = event->start_time;
 	e->names_len = n;
 	e->names = malloc(n + 1);
@@ -109,6 +116,7 @@ static void recall(const struct entry *e, struct wk_file_event *ret)
 	ret->key = e->f.key;
 	ret->vm_start = e->vm_start;
 	ret->vm_end = e->vm_end;
+	ret->pgoff = e->pgoff;
 	ret->pid = e->pid;
 	ret->tid = e->tid;
 	ret->path_len = e->names_len;
@@ -120,6 +128,7 @@ static int open_entry(const struct wk_file_event *event, struct entry **ret)
 	struct entry *e cleanup(entry_cleanup) = calloc(1, sizeof(*e));
 	char path[PATH_MAX];
 	struct stat st, there;
+	bool opened;
 	int r;
 
 	if (!e)
@@ -130,10 +139,12 @@ static int open_entry(const struct wk_file_event *event, struct entry **ret)
 		e->f.open_error = e->f.fd;
 		e->f.fd = -1;
 	}
-	e->f.deleted = fileopen_deleted(event, e->f.fd >= 0 && !fstat(e->f.fd, &st) ? &st : NULL,
-					path);
+	opened = e->f.fd >= 0 && !fstat(e->f.fd, &st);
+	e->f.deleted = fileopen_deleted(event, opened ? &st : NULL, path);
 	e->f.on_host = !e->f.deleted && !lstat(path, &there) &&
-		       fileopen_same_inode(&event->key, &there);
+		       (event->key.dev == WK_DEV_COPIED ?
+			opened && st.st_ino == there.st_ino && st.st_dev == there.st_dev :
+			fileopen_same_inode(&event->key, &there));
 	e->f.path = strdup(path[0] ? path : "[unknown]");
 	r = e->f.path ? remember(e, event) : -ENOMEM;
 	if (!r)
@@ -185,7 +196,7 @@ static void remove_entry(struct files *f, uint32_t id)
 		return;
 	f->stats.known--;
 	f->stats.fds -= e->f.fd >= 0;
-	f->stats.unopened -= e->f.open_error != 0;
+	f->stats.unopened -= is_unopened(e);
 	f->stats.bytes -= entry_bytes(e);
 	f->by_id[id] = NULL;
 	entry_free(e);
@@ -214,7 +225,7 @@ int files_announce(struct files *f, const struct wk_file_event *event, const str
 		f->by_id[event->id] = e;
 		f->stats.known++;
 		f->stats.fds += e->f.fd >= 0;
-		f->stats.unopened += e->f.open_error != 0;
+		f->stats.unopened += is_unopened(e);
 		f->stats.bytes += entry_bytes(e);
 	}
 	pthread_mutex_unlock(&f->lock);

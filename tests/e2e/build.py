@@ -59,6 +59,7 @@ RECIPES = {
     "plugin-b.so": c("plugin.c", "-DHOT=hot_plugin_b -shared -fPIC"),
     "mappings": c("mappings.c", base="-O2 -g -fomit-frame-pointer"),
     "reuse": c("reuse.c"),
+    "moved": c("moved.c", base="-O2 -g -fomit-frame-pointer"),
     "hostile": c("hostile.c", "-static -no-pie"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),

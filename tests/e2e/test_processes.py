@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import subprocess
 
 import lib
 from lib import (
+    count,
     expect_most,
     expect_none,
     expect_share,
@@ -116,3 +118,47 @@ def test_storm():
     lib.check(not unknown, f"{len(unknown)} frames are [unknown]")
     whole = lib.count(r, hot, under("main", "_start"))
     lib.check(whole >= 0.98 * lib.count(r, hot), f"{whole} whole stacks of {lib.count(r, hot)}")
+
+
+MOVED = ("hot_moved", "caller_of_moved", "main")
+
+
+def test_text_moved_to_anonymous_memory():
+    """As onto huge pages: names, and whole stacks without frame pointers, from the first sample on."""
+    r = record(command=[program("moved"), "0.6"])
+    expect_most(r, under(*MOVED), share=0.97)
+    whole = lambda s: s.frames[-1].name == "_start"  # noqa: E731
+    expect_most(r, whole, among=under("hot_moved"), share=0.97)
+    lib.check({f.mapping.file for s in r.profile.samples for f in s.frames if f.name == "hot_moved"} ==
+              {program("moved")}, lib.top(r))
+
+
+def test_text_moved_and_changed():
+    """Then it isn't that file's code any more: no name rather than a wrong one."""
+    r = record(command=[program("moved"), "0.6", "spoil"])
+    expect_none(r, under("hot_moved"))
+    expect_some(r, lambda s: s.frames[0].mapping and s.frames[0].mapping.file == "//anon")
+
+
+def test_node_on_huge_pages():
+    """The same by a real program, if this node was built for it."""
+    lib.need("node")
+    with open("work.js", "w") as f:
+        f.write("const end = Date.now() + 1500; let n = 0;"
+                "while (Date.now() < end) n += JSON.stringify({a: n, b: [n, 'c']}).length;")
+    show = "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8'))"
+    maps = subprocess.run(["node", "--use-largepages=on", "-e", show], capture_output=True, text=True).stdout
+    lines = [line.split() for line in maps.splitlines() if line.strip()]
+    moved = [a for a, b in zip(lines, lines[1:]) if a[1] == b[1] == "r-xp" and len(a) == 5 and b[-1].endswith("node")]
+    if not moved:
+        raise lib.Skip("this node leaves its code where it is")
+    start, end = (int(x, 16) for x in moved[0][0].split("-"))
+    r = record(command=["node", "--use-largepages=on", "work.js"])
+
+    def there(file):
+        return lambda s: any(f.mapping and f.mapping.file.endswith(file) and start <= f.address < end for f in s.frames)
+
+    expect_some(r, there("/node"), at_least=100)
+    moving = count(r, there("//anon"))  # while it is being copied, code isn't there yet
+    lib.check(moving <= 0.05 * count(r, there("/node")), f"{moving} samples in anonymous memory:\n{lib.top(r)}")
+    expect_some(r, lambda s: there("/node")(s) and s.frames[-1].name == "_start", at_least=100)

@@ -1,4 +1,6 @@
 /* Tests of symbol/fileopen.h: names and kinds of files. files_test.c opens mapped ones. */
+#include <limits.h>
+
 #include "file_event.h"
 #include "symbol/fileopen.h"
 
@@ -71,6 +73,51 @@ START_TEST(kinds_of_files)
 }
 END_TEST
 
+/* A file of PAGES pages, the first of them mapped; the rest copied to memory behind it. */
+START_TEST(copies)
+{
+	enum { PAGES = 600 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char name[] = "/tmp/fileopen_test.XXXXXX", path[PATH_MAX], *at;
+	int fd = mkstemp(name);
+	struct wk_file_event e = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
+
+	ck_assert_int_ge(fd, 0);
+	at = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (size_t i = 0; i < PAGES * page; i++)
+		at[i] = (char)(i * 2654435761U >> 24);
+	ck_assert_int_eq(write(fd, at, PAGES * page), (ssize_t)(PAGES * page));
+	ck_assert(mmap(at, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == at);
+	e.vm_start = (uintptr_t)at;
+	e.vm_end = e.vm_start + page;
+	e.key = (struct wk_file_key){ .dev = WK_DEV_COPIED, .ino = e.vm_end, .generation = PAGES - 1 };
+	close(fd);
+	fd = fileopen(&e, path, sizeof(path));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_str_eq(path, name);
+	close(fd);
+
+	at[PAGES * page - 1] ^= 1;		/* the last page is looked at */
+	ck_assert_int_eq(fileopen(&e, path, sizeof(path)), -ENOEXEC);
+	ck_assert_str_eq(path, "//anon");
+	at[PAGES * page - 1] ^= 1;
+	at[page] ^= 1;				/* and the first */
+	ck_assert_int_eq(fileopen(&e, path, sizeof(path)), -ENOEXEC);
+	at[page] ^= 1;
+	e.key.generation = PAGES;		/* more than the file, and not mapped */
+	ck_assert_int_eq(fileopen(&e, path, sizeof(path)), -ENOEXEC);
+	e.key.generation = 0;
+	ck_assert_int_eq(fileopen(&e, path, sizeof(path)), -ENOEXEC);
+	e.key.generation = PAGES - 2;		/* from the second page on: elsewhere in the file */
+	e.pgoff = page;
+	ck_assert_int_eq(fileopen(&e, path, sizeof(path)), -ENOEXEC);
+	e.vm_end += page;			/* no such mapping */
+	ck_assert_int_lt(fileopen(&e, path, sizeof(path)), 0);
+	unlink(name);
+	munmap(at, PAGES * page);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("fileopen");
@@ -81,6 +128,7 @@ int main(void)
 	tcase_add_test(t, called_deleted);
 	tcase_add_test(t, event_paths);
 	tcase_add_test(t, kinds_of_files);
+	tcase_add_test(t, copies);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);
