@@ -279,6 +279,7 @@ static int start_recorder(struct agent *a, struct err *e)
 		.max_files = o->max_files,
 	};
 	struct recorder_options ro = { .rows_bytes = o->unwind_bytes,
+				       .copied_bytes = o->copied_bytes,
 				       .processes = { .java_perfmap = o->java_perfmap,
 						      .max_bytes = o->jit_bytes,
 						      .max_processes = o->jit_processes } };

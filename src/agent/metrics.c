@@ -69,7 +69,7 @@ static void sampling(struct buf *b, const struct agent_figures *f)
 	    "Stacks that were copied and walked once their unwind tables were there.",
 	    f->unwinder.captured);
 	one(b, "wick_hurried_stacks_total", PROM_COUNTER,
-	    "Copied stacks that were walked before their unwind tables were there.",
+	    "Copied stacks that were walked before their unwind tables were there: over copied-bytes, or at the end.",
 	    f->unwinder.hurried);
 	one(b, "wick_files", PROM_GAUGE, "Executable files known.", f->files);
 	one(b, "wick_files_unopened", PROM_GAUGE, "Of these, files that could not be opened.",

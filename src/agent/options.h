@@ -112,6 +112,7 @@ struct agent_options {
 	uint32_t cpu_budget;		/* thousandths of a CPU; 0: 10 for each CPU [live] */
 	uint64_t memory_budget;		/* bytes, resident and BPF maps [live] */
 	uint64_t unwind_bytes;		/* 0: by the machine's memory */
+	uint64_t copied_bytes;		/* likewise */
 	uint64_t window_bytes;		/* 0: by the frequency */
 	uint64_t workload_bytes;	/* what is known of containers and processes */
 	uint32_t max_files;

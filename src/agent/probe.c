@@ -60,7 +60,7 @@ static int record(const struct probe_options *o, struct recorder *rec, struct er
 
 int probe_run(const struct probe_options *o, struct profile **ret, struct err *e)
 {
-	struct recorder_options ro = { .rows_bytes = o->rows_bytes };
+	struct recorder_options ro = { .rows_bytes = o->rows_bytes, .copied_bytes = o->copied_bytes };
 	struct recorder *rec = NULL;
 	int r;
 

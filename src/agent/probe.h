@@ -17,7 +17,7 @@ enum { PROBE_FREQ = 99 };	/* Hz, unless asked otherwise */
 
 struct probe_options {
 	struct sampler_options sampler;
-	uint64_t rows_bytes;
+	uint64_t rows_bytes, copied_bytes;	/* as in recorder_options */
 	struct symbolizer_options symbols;
 	uint64_t duration_ns;
 	bool (*gone)(void *ctx);	/* asked about once a second; NULL: nobody goes */

@@ -110,6 +110,7 @@ static int from_probe(struct agent *a, const struct profile_request *q, const st
 	struct probe_options o = {
 		.sampler = a->sampler_options,
 		.rows_bytes = a->first->unwind_bytes,
+		.copied_bytes = a->first->copied_bytes,
 		.symbols = { .demangle = (enum demangle_mode)a->first->demangle },
 		.duration_ns = q->duration_ns,
 		.gone = httpd_gone,

@@ -295,6 +295,9 @@ const struct option_row agent_rows[] = {
 	  "processes", OPT(workload_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "16M" },
 	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", "memory of unwind tables at most; by default 1/512 "
 	  "of the machine's, 16M to 64M", OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30 },
+	{ OPT_SIZE, 0, "copied-bytes", "BYTES", "memory of copied stacks that wait for unwind tables at most; "
+	  "by default 1/1024 of the machine's, 4M to 32M", OPT(copied_bytes), .min = 1 << 20,
+	  .max = 1ULL << 30 },
 	{ OPT_SIZE, 0, "window-bytes", "BYTES", "stack window of a CPU, two of each; by default "
 	  "chosen by the frequency", OPT(window_bytes), .min = SAMPLER_WINDOW_MIN,
 	  .max = SAMPLER_WINDOW_MAX },

@@ -27,7 +27,7 @@ struct options {
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output, *vmlinux;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
-	uint64_t duration, window_bytes, unwind_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
+	uint64_t duration, window_bytes, unwind_bytes, copied_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
 	uint64_t debuginfod_bytes, debuginfod_time, debuginfod_wait, debuginfod_cache;
 	uint32_t debuginfod_queue;
 	struct str_list push, labels;
@@ -74,9 +74,12 @@ static const struct option_row rows[] = {
 	{ OPT_SIZE, 0, "window-bytes", "BYTES",
 	  "stack window of a CPU, two of each; by default chosen by the frequency",
 	  OPT(window_bytes), .min = SAMPLER_WINDOW_MIN, .max = SAMPLER_WINDOW_MAX },
-	{ OPT_SIZE, 0, "unwind-bytes", "BYTES", 
+	{ OPT_SIZE, 0, "unwind-bytes", "BYTES",
 	  "memory of unwind tables at most; by default 1/512 of the machine's, 16M to 64M",
 	  OPT(unwind_bytes), .min = 1 << 20, .max = 4ULL << 30 },
+	{ OPT_SIZE, 0, "copied-bytes", "BYTES",
+	  "memory of copied stacks that wait for unwind tables at most; by default 1/1024 of the machine's, "
+	  "4M to 32M", OPT(copied_bytes), .min = 1 << 20, .max = 1ULL << 30 },
 	{ OPT_FLAG, 0, "java-perfmap", NULL, "ask Java machines to list their code (HotSpot, JDK 17 and later)",
 	  OPT(java_perfmap) },
 	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "tables of the code that runtimes list, at most",
@@ -293,6 +296,7 @@ static int prepare(struct record *r, struct err *e)
 	const struct options *o = r->o;
 	struct recorder_options ro = {
 		.rows_bytes = o->unwind_bytes,
+		.copied_bytes = o->copied_bytes,
 		.processes = { .max_bytes = o->jit_bytes, .max_processes = o->jit_processes,
 			       .java_perfmap = o->java_perfmap },
 	};

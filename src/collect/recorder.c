@@ -48,7 +48,7 @@ int recorder_new(const struct sampler_options *o, const struct recorder_options 
 	r = sampler_open(o, &rec->sampler, e);
 	if (r)
 		return r;
-	r = unwinder_new(rec->sampler, rec->files, ro->rows_bytes, &rec->unwinder);
+	r = unwinder_new(rec->sampler, rec->files, ro->rows_bytes, ro->copied_bytes, &rec->unwinder);
 	if (r)
 		return err_set(e, r, "can't start the thread that compiles unwind tables: %s",
 			       strerror(-r));

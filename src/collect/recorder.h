@@ -54,6 +54,7 @@ enum {
 
 struct recorder_options {	/* zero: the defaults */
 	uint64_t rows_bytes;		/* limit on unwind tables */
+	uint64_t copied_bytes;		/* and on copied stacks that wait for them */
 	struct processes_options processes;
 };
 

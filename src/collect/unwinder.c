@@ -28,6 +28,7 @@ struct unwinder {
 	struct files *files;
 	struct compiler *compiler;
 	uint64_t rows_bytes, waiting_bytes, round;
+	uint64_t copied_bytes;		/* of stacks that wait */
 	struct file_use *use;	/* by file id */
 	size_t use_cap;
 	struct waiting *waiting;
@@ -67,14 +68,15 @@ static int know(struct unwinder *u, uint32_t id)
 	return r;
 }
 
-static uint64_t default_bytes(void)
+/* A share of the machine's memory. */
+static uint64_t default_bytes(uint64_t share, uint64_t min, uint64_t max)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return MIN(MAX(memory / UNWINDER_ROWS_SHARE, UNWINDER_ROWS_MIN), UNWINDER_ROWS_MAX);
+	return MIN(MAX(memory / share, min), max);
 }
 
-int unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes,
+int unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes, uint64_t copied_bytes,
 		 struct unwinder **ret)
 {
 	cleanup(unwinder_cleanup) struct unwinder *u = calloc(1, sizeof(*u));
@@ -84,7 +86,10 @@ int unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes,
 		return -ENOMEM;
 	u->sampler = s;
 	u->files = files;
-	u->rows_bytes = rows_bytes ? rows_bytes : default_bytes();
+	u->rows_bytes = rows_bytes ? rows_bytes :
+			default_bytes(UNWINDER_ROWS_SHARE, UNWINDER_ROWS_MIN, UNWINDER_ROWS_MAX);
+	u->copied_bytes = copied_bytes ? copied_bytes :
+			  default_bytes(UNWINDER_COPIED_SHARE, UNWINDER_COPIED_MIN, UNWINDER_COPIED_MAX);
 	r = know(u, WK_FILE_FIRST);
 	if (!r)
 		r = compiler_new(&u->compiler);
@@ -258,7 +263,7 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 		struct waiting *w = &u->waiting[i];
 		int r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
 
-		if (r == -EAGAIN && !ret && (final || u->waiting_bytes > UNWINDER_WAITING_BYTES)) {
+		if (r == -EAGAIN && !ret && (final || u->waiting_bytes > u->copied_bytes)) {
 			u->stats.hurried++;
 			r = replay(w->capture, rows_of, u, true, &u->walk);
 		} else if (r == -EAGAIN && !ret && u->use[u->walk.missing].state == FILE_UNKNOWN) {

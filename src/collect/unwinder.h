@@ -1,6 +1,6 @@
 /* unwinder.h - keeps BPF in unwind rows, and walks on the stacks that had to wait for them.
  *
- *	r = unwinder_new(sampler, files, rows_bytes, &u);
+ *	r = unwinder_new(sampler, files, 0, 0, &u);
  *	unwinder_file(u, id);			// BPF announced a file: compile its rows
  *	r = unwinder_capture(u, capture, size);	// BPF copied a stack: keep it
  *	unwinder_used(u, frame);		// a drained frame: its file is in use
@@ -21,7 +21,6 @@
 struct unwinder;
 
 enum {
-	UNWINDER_WAITING_BYTES = 16 << 20,	/* of copied stacks */
 	UNWINDER_FINISH_SECONDS = 20,		/* to wait at the end for rows being compiled */
 };
 /* Default of rows_bytes: a share of the machine's memory within these bounds. 20 MiB hold the rows of
@@ -29,6 +28,10 @@ enum {
 #define UNWINDER_ROWS_MIN   (16ULL << 20)
 #define UNWINDER_ROWS_MAX   (64ULL << 20)
 #define UNWINDER_ROWS_SHARE 512
+/* Likewise of copied_bytes: stacks that wait, 20 KiB each or so. */
+#define UNWINDER_COPIED_MIN   (4ULL << 20)
+#define UNWINDER_COPIED_MAX   (32ULL << 20)
+#define UNWINDER_COPIED_SHARE 1024
 
 struct unwinder_stats {
 	uint64_t compiled, without, failed;	/* files: with rows, without CFI, unreadable or over a limit */
@@ -37,9 +40,9 @@ struct unwinder_stats {
 	uint64_t outcomes[WK_OUTCOME_MAX];	/* of the stacks walked here */
 };
 
-/* rows_bytes: 0 for the default. */
+/* rows_bytes: of tables; copied_bytes: of waiting stacks; 0 for the defaults. */
 int must_check unwinder_new(struct sampler *s, struct files *files, uint64_t rows_bytes,
-			    struct unwinder **ret);
+			    uint64_t copied_bytes, struct unwinder **ret);
 void unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(unwinder, struct unwinder *, unwinder_free)
 

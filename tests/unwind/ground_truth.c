@@ -183,7 +183,7 @@ static int record_open(struct recording *rec, uint32_t freq, struct err *e)
 	if (!r)
 		r = sampler_open(&o, &rec->sampler, e);
 	if (!r)
-		r = unwinder_new(rec->sampler, rec->files, UNWINDER_ROWS_MAX, &rec->unwinder);
+		r = unwinder_new(rec->sampler, rec->files, UNWINDER_ROWS_MAX, 0, &rec->unwinder);
 	return r;
 }
 
