@@ -126,7 +126,7 @@ def compiled_csharp(path):
 
 
 def test_mono():
-    """--jitmap is a perf map."""
+    """--jitmap is a perf map. Callers that keep no frame pointer are missing between."""
     lib.need("mono")
     compiled_csharp("work.exe")
     with recorded(command=["mono", "--jitmap", "work.exe", "1500"], comm="mono") as r:
@@ -151,7 +151,7 @@ def dotnet():
 
 
 def test_dotnet():
-    """DOTNET_PerfMapEnabled=1 (COMPlus_ before .NET 6); frame pointers are always kept."""
+    """DOTNET_PerfMapEnabled=1 (COMPlus_ before .NET 6). As with Mono, optimized code may hide its caller."""
     program = dotnet()
     compiled_csharp("work.dll")
     with open("work.runtimeconfig.json", "w") as f:
