@@ -57,13 +57,16 @@ help:
 	@echo 'make bench         cost beside perf, as a table (as root)'
 	@echo 'make install       DESTDIR= PREFIX=/usr/local'
 	@echo 'make format        clang-format; make clean'
-	@echo 'Variables: V=1 shows commands, CC= CLANG= BPFTOOL= BUILD=, CI=1 makes warnings errors'
+	@echo 'Variables: V=1 shows commands, CC= CLANG= BPFTOOL= BUILD=, CI=1 makes warnings errors, JOBS='
 
 deps:
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps
 
+# Builds of the two targets that people start with use all CPUs, whatever make was told.
+SUBMAKE	= $(MAKE) --no-print-directory -j$(or $(JOBS),$(shell nproc))
+
 run: deps
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(SUBMAKE) all
 	$(Q)$(B)/wick record -d 10
 
 # ---- the program ----
@@ -141,14 +144,14 @@ e2e: all $(DRIVERS)
 
 test:
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
-	$(Q)$(MAKE) --no-print-directory CI=1 all
-	$(Q)$(MAKE) --no-print-directory CI=1 CC=clang BUILD=$(BUILD)/clang all
-	$(Q)$(MAKE) --no-print-directory $(B)/bpf/arm64.o
+	$(Q)$(SUBMAKE) CI=1 all
+	$(Q)$(SUBMAKE) CI=1 CC=clang BUILD=$(BUILD)/clang all
+	$(Q)$(SUBMAKE) $(B)/bpf/arm64.o
 	$(Q)tests/layers
-	$(Q)$(MAKE) --no-print-directory CI=1 SAN=address,undefined unit
-	$(Q)$(MAKE) --no-print-directory fuzz T=$(if $(filter command environment,$(word 1,$(origin T))),$(T),5)
-	$(Q)$(MAKE) --no-print-directory CI=1 e2e
-	$(Q)$(MAKE) --no-print-directory CI=1 test-deploy
+	$(Q)$(SUBMAKE) CI=1 SAN=address,undefined unit
+	$(Q)$(SUBMAKE) fuzz T=$(if $(filter command environment,$(word 1,$(origin T))),$(T),3)
+	$(Q)$(SUBMAKE) CI=1 e2e
+	$(Q)$(SUBMAKE) CI=1 test-deploy
 
 # The unwind tables of every ELF file of this machine, row by row against libdw.
 ROWS_DIRS ?= /usr/bin /usr/lib
