@@ -8,6 +8,8 @@ import lib
 from pprof import Profile
 from receivers import SCHEMES, deliver, delivering, expected, finals, receiver
 
+BESIDE = True
+
 
 def expect(server, marks, what=""):
     lib.check(server.marks == marks, f"{server.protocol} has {server.marks[:20]}, not {marks[:20]} {what}")

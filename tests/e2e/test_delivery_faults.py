@@ -11,6 +11,8 @@ import time
 import lib
 from receivers import deliver, delivering, expected, finals, free_port, receiver
 
+BESIDE = True
+
 SOON = dict(linger=30000, grace=1000)
 
 

@@ -16,6 +16,8 @@ from lib import check, program, running
 from receivers import receiver
 from test_agent import agent
 
+BESIDE = True
+
 DRIVER = os.path.join(os.path.dirname(lib.WICK), "workload", "label_samples")
 SECONDS = 0.12  # of CPU time for each program that is to be seen: 24 samples
 PODMAN = ["podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs"]
