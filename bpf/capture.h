@@ -72,7 +72,7 @@ static __always_inline void capture_word(u64 word)
 		capture_mapping(word - 1);
 }
 
-enum { CAPTURE_WORDS = 64 };
+enum { CAPTURE_WORDS = 32 };
 
 /* Some words of the copied stack from byte `first` on, each of which may be a return address. A few at a
  * time: the verifier follows each turn of a loop, but a global function once. 0: no more. */
@@ -95,6 +95,25 @@ __noinline u32 capture_words(u32 first)
 		last = word >> 12;
 	}
 	return 1;
+}
+
+/* Chunk i of a stack of n bytes. Not 0: it isn't in memory, or can't be read. Global, so that its outcomes don't
+ * make ever more paths of the loop around it. */
+__noinline u32 copy_chunk(u32 i, u64 n)
+{
+	u32 cpu = bpf_get_smp_processor_id(), at = BOUND(i * WK_CAPTURE_CHUNK, WK_CAPTURE_STACK);
+	struct wk_capture *c = bpf_map_lookup_elem(&capture_buffers, &cpu);
+	u64 left = n - at;
+
+	if (!c || at >= n)
+		return 1;
+	if (left > WK_CAPTURE_CHUNK)
+		left = WK_CAPTURE_CHUNK;
+	asm volatile("" : "+r"(left));	/* verifier: the bound must be seen on what is used */
+	if (left > WK_CAPTURE_CHUNK)
+		return 1;
+	return bpf_probe_read_user(&c->stack[at & ~(WK_CAPTURE_CHUNK - 1)], left,
+				   (void *)(c->stack_start + at)) != 0;
 }
 
 /* Global like capture_mapping(): its loop's exits would each be followed to the end of the program. Bytes
@@ -123,19 +142,8 @@ __noinline u32 copy_stack(void)
 	if (n > WK_CAPTURE_STACK)
 		n = WK_CAPTURE_STACK;
 	c->missing = 0;
-	for (u32 i = 0; i < WK_CAPTURE_STACK / WK_CAPTURE_CHUNK; i++) {
-		u32 at = i * WK_CAPTURE_CHUNK, left = n - at;
-
-		if (at >= n)
-			break;
-		if (left > WK_CAPTURE_CHUNK)
-			left = WK_CAPTURE_CHUNK;
-		asm volatile("" : "+r"(left));	/* verifier: the bound must be seen on what is used */
-		if (left > WK_CAPTURE_CHUNK)
-			return 0;
-		if (bpf_probe_read_user(&c->stack[at], left, (void *)(start + at)))
-			c->missing |= 1U << i;
-	}
+	for (u32 i = 0; i < WK_CAPTURE_STACK / WK_CAPTURE_CHUNK && i * WK_CAPTURE_CHUNK < n; i++)
+		c->missing |= copy_chunk(i, n) << i;
 	return n;
 }
 

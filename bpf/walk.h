@@ -35,7 +35,8 @@ struct walk {
 	struct wk_sample sample;
 	u64 mm;
 	struct wk_regs regs;
-	struct wk_side side;	/* of the frame at hand */
+	struct wk_row row;	/* of the frame at hand; all 0: none */
+	struct wk_side side;
 	u64 hash[2], kernel_hash[2];
 	u32 nr_user, nr_kernel;
 	u32 calls;
@@ -326,19 +327,16 @@ __noinline u32 vma_learn(u64 addr)
 		n_ & ((size) - 1);                                                                 \
 	})
 
-/* The mapping of an address: from this walk's memory, else from the tree. NULL: none. */
-static __always_inline struct vma_entry *vma_of(struct walk *w, u64 addr)
+/* The mapping of an address: from this walk's memory, else from the tree. Its index in w->vmas, or VMA_CACHE. */
+static __always_inline u32 vma_of(struct walk *w, u64 addr)
 {
-	u32 n;
-
-	for (n = 0; n < VMA_CACHE; n++) {
+	for (u32 n = 0; n < VMA_CACHE; n++) {
 		if (n >= w->nr_vmas)	/* the rest is an earlier tick's */
 			break;
 		if (addr >= w->vmas[n].start && addr < w->vmas[n].end)
-			return &w->vmas[n];
+			return n;
 	}
-	n = vma_learn(addr);
-	return n < VMA_CACHE ? &w->vmas[BOUND(n, VMA_CACHE)] : NULL;
+	return vma_learn(addr);
 }
 
 /* Word n of a table, which is a map: rows.h's reader. */
@@ -355,16 +353,23 @@ static __noinline int table_word(void *table, u64 n, u64 *ret)
 #define WK_ROW_WORD(words, n, dst) table_word((void *)(words), n, dst)
 #include "rows.h"
 
-/* The rule of the frame at a file offset; its side rule goes to w->side. 0, or a stop. */
-static __always_inline u32 find_row(struct walk *w, const struct wk_file *f, u64 offset,
-				    struct wk_row *ret)
+/* The rule of the frame at an offset into the file behind a mapping, by its index in w->vmas; it goes to w->row
+ * and w->side. 0, or a stop. Global, so that what follows isn't verified for each end of the search. */
+__noinline u32 find_row(u32 vma, u64 offset)
 {
-	u32 id = f->id;
-	const void *words = bpf_map_lookup_elem(&tables, &id);
+	struct walk *w = this_walk();
+	const struct wk_file *f;
+	const void *words;
+	u32 id;
 
-	if (!words || wk_rows_find(&f->table, words, offset, ret))
+	if (!w)
+		return WK_USER_INTERNAL;
+	f = &w->vmas[BOUND(vma, VMA_CACHE)].file;
+	id = f->id;
+	words = bpf_map_lookup_elem(&tables, &id);
+	if (!words || wk_rows_find(&f->table, words, offset, &w->row))
 		return WK_USER_NO_INFO;
-	if (ret->cfa == WK_CFA_SIDE && wk_rows_side(&f->table, words, *ret, &w->side))
+	if (w->row.cfa == WK_CFA_SIDE && wk_rows_side(&f->table, words, w->row, &w->side))
 		return WK_USER_INTERNAL;
 	return 0;
 }

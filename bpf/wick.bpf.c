@@ -57,8 +57,12 @@ static __always_inline bool in_range(const volatile struct wk_range *r, u64 addr
 
 /* The idle task does interrupt work, which is somebody's time, and idles. Interrupt entry code and
  * softirqs lie in sections of their own; a swapper stack without a frame there is the idle loop. */
-static __noinline bool is_idle_loop(struct walk *w)
+__noinline u32 is_idle_loop(void)
 {
+	struct walk *w = this_walk();
+
+	if (!w)
+		return 1;
 	for (u32 i = 0; i < WK_KERNEL_FRAMES; i++) {
 		if (i >= w->nr_kernel)
 			break;
@@ -70,9 +74,18 @@ static __noinline bool is_idle_loop(struct walk *w)
 }
 
 /* Kernel frames; all but the first are return addresses (wick_abi.h: minus one). */
-static __noinline void kernel_stack(void *ctx, struct walk *w)
+struct bpf_perf_event_data {	/* by its name the verifier knows a context; read as CTX_READ says */
+	u64 sample_period;
+};
+
+__noinline u32 kernel_stack(struct bpf_perf_event_data *ctx)
 {
-	long n = bpf_get_stack(ctx, w->kernel, WK_KERNEL_FRAMES * sizeof(u64), 0);
+	struct walk *w = this_walk();
+	long n;
+
+	if (!w)
+		return 0;
+	n = bpf_get_stack(ctx, w->kernel, WK_KERNEL_FRAMES * sizeof(u64), 0);
 
 	w->nr_kernel = n > 0 ? (u32)n / sizeof(u64) : 0;
 	hash_start(w->kernel_hash);
@@ -83,6 +96,7 @@ static __noinline void kernel_stack(void *ctx, struct walk *w)
 			w->kernel[i]--;
 		hash_word(w->kernel_hash, w->kernel[i]);
 	}
+	return w->nr_kernel;
 }
 
 static __always_inline bool fill_identity(struct walk *w, struct task_struct *t)
@@ -223,8 +237,8 @@ int wick_tick(void *ctx)
 	w->nr_kernel = w->nr_user = w->nr_vmas = w->calls = 0;
 	w->no_capture = !cfg.capture;
 	if (!MODE_IS_USER(mode))
-		kernel_stack(ctx, w);
-	if (!w->sample.global_pid && !cfg.keep_idle && is_idle_loop(w)) {
+		kernel_stack(ctx);
+	if (!w->sample.global_pid && !cfg.keep_idle && is_idle_loop()) {
 		count(WK_IDLE);
 		return 0;
 	}
@@ -246,15 +260,16 @@ enum { WALK_CAPTURE = WK_OUTCOME_MAX };
 __noinline u32 walk_frame(void)
 {
 	struct walk *w = this_walk();
-	struct vma_entry *v;
-	struct wk_row row = {};
+	struct vma_entry *v = NULL;
 	u64 addr;
-	u32 r = WK_USER_NO_INFO;
+	u32 r = WK_USER_NO_INFO, n;
 
 	if (!w)
 		return WK_USER_INTERNAL;
 	addr = w->regs.pc - !w->regs.exact;
-	v = vma_of(w, addr);
+	n = vma_of(w, addr);
+	if (n < VMA_CACHE)
+		v = &w->vmas[BOUND(n, VMA_CACHE)];
 	if (!v || !v->exec) {
 		if (w->in_exec)		/* old registers, new memory: nothing is true */
 			return WK_USER_EXEC;
@@ -264,15 +279,16 @@ __noinline u32 walk_frame(void)
 	}
 	if (v->file.rows == WK_ROWS_COMING && v->file.id && !w->no_capture)
 		return WALK_CAPTURE;	/* this frame is pushed when the walk goes on */
+	__builtin_memset(&w->row, 0, sizeof(w->row));
 	if (v->file.rows == WK_ROWS_HERE)
-		r = find_row(w, &v->file, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start), &row);
+		r = find_row(n, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start));
 	/* nobody called a signal trampoline: its address isn't a return address */
-	push_frame(w, v->frame + (addr - v->start) + (row.cfa == WK_CFA_SIGNAL && !w->regs.leaf));
+	push_frame(w, v->frame + (addr - v->start) + (w->row.cfa == WK_CFA_SIGNAL && !w->regs.leaf));
 	if (w->sample.user_outcome == WK_USER_COMPAT)
 		return WK_USER_COMPAT;
 	if (r && r != WK_USER_NO_INFO)
 		return r;
-	return wk_find_caller(&w->regs, !r, row, &w->side);
+	return wk_find_caller(&w->regs, !r, w->row, &w->side);
 }
 
 static __always_inline u32 known_file(struct file *file)
