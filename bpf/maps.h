@@ -10,6 +10,9 @@
 /* Fixed before load; the verifier sees constants and drops what is switched off. */
 const volatile struct wk_config cfg = {};
 
+/* Set between load and start: reading the kernel's symbols takes as long as the verifier does. */
+struct wk_marks marks;
+
 /* enum wk_outcome -> count. Per CPU: no atomics; read and summed by userspace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -66,8 +66,8 @@ __noinline u32 is_idle_loop(void)
 	for (u32 i = 0; i < WK_KERNEL_FRAMES; i++) {
 		if (i >= w->nr_kernel)
 			break;
-		if (in_range(&cfg.irq_text, w->kernel[i]) ||
-		    in_range(&cfg.softirq_text, w->kernel[i]))
+		if (in_range(&marks.irq_text, w->kernel[i]) ||
+		    in_range(&marks.softirq_text, w->kernel[i]))
 			return false;
 	}
 	return true;

@@ -297,18 +297,22 @@ struct wk_process_key {
 	char comm[WK_COMM_LEN];			/* padded with NULs */
 };
 
-/* ---- configuration: read-only data, fixed before load, so that the verifier prunes ---------- */
-
 struct wk_range {
 	__u64 start, end;	/* [start, end) */
 };
+
+/* Where the kernel's interrupt entry code lies; all 0: unknown. A swapper stack without such a frame is idle. */
+struct wk_marks {
+	struct wk_range irq_text, softirq_text;
+};
+
+/* ---- configuration: read-only data, fixed before load, so that the verifier prunes ---------- */
 
 struct wk_config {
 	__u64 hash_seed;	/* odd */
 	__u64 pac_mask;		/* arm64: bits of a return address that hold its signature */
 	__u64 pidns_ino;	/* inode of wick's pid namespace */
 	__u64 cgroup_id;	/* only this cgroup and those below it; 0: all */
-	struct wk_range irq_text, softirq_text; /* from kallsyms; a swapper stack without them is idle */
 	__u32 pidns_initial;	/* it is the machine's own: every process has its number there */
 	__u32 region_words;
 	__s32 cgroup_subsys;	/* v1 subsystem index whose hierarchy identifies cgroups; -1: v2 */
@@ -339,7 +343,7 @@ WK_ASSERT(WK_OFFSET(wk_file_event, path) == 80, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_capture, kernel) == sizeof(struct wk_sample) + 160 + 8 + 40, "no hidden padding");
 WK_ASSERT(WK_OFFSET(wk_capture, stack) % 8 == 0, "the copied stack is aligned");
 WK_ASSERT(sizeof(struct wk_target) == 8, "no hidden padding");
-WK_ASSERT(sizeof(struct wk_config) == 96, "no hidden padding");
+WK_ASSERT(sizeof(struct wk_config) == 64, "no hidden padding");
 WK_ASSERT((WK_ROOT_FRAMES & (WK_ROOT_FRAMES - 1)) == 0, "ring index is a mask");
 WK_ASSERT(WK_OUTCOME_MAX <= 64, "fits one counter array");
 

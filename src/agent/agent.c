@@ -283,12 +283,10 @@ static int start_recorder(struct agent *a, struct err *e)
 				       .processes = { .java_perfmap = o->java_perfmap,
 						      .max_bytes = o->jit_bytes,
 						      .max_processes = o->jit_processes } };
-	int r = setup_kernel(o->unsafe_kernel, &so, &a->kallsyms, e);
+	int r = setup_recorder(o->unsafe_kernel, &so, &ro, &a->rec, &a->kallsyms, e);
 
 	if (!r && o->vmlinux)
 		r = vmlinux_open(o->vmlinux, NULL, a->kallsyms, &a->vmlinux, e);
-	if (!r)
-		r = recorder_new(&so, &ro, &a->rec, e);
 	if (r)
 		return r;
 	a->sampler_options = so;

@@ -314,10 +314,10 @@ static int prepare(struct record *r, struct err *e)
 	if (!ret)
 		ret = select_cgroup(r, &so, e);
 	if (!ret)
-		ret = setup_kernel(o->unsafe_kernel, &so, &r->kallsyms, e);
+		ret = setup_recorder(o->unsafe_kernel, &so, &ro, &r->rec, &r->kallsyms, e);
 	if (!ret && o->vmlinux)
 		ret = vmlinux_open(o->vmlinux, NULL, r->kallsyms, &r->vmlinux, e);
-	return ret ? ret : recorder_new(&so, &ro, &r->rec, e);
+	return ret;
 }
 
 static int open_signals(struct record *r, struct err *e)

@@ -221,10 +221,8 @@ int mapped_sample(struct mapped *m, uint64_t duration_ns, bool unsafe_kernel, st
 	cleanup(recorder_cleanup) struct recorder *rec = NULL;
 	struct sampler_options so = { .event = event_clock(), .freq = MAPPED_FREQ, .by_pid = true };
 	struct tally tally = { .m = m };
-	int r = setup_kernel(unsafe_kernel, &so, &kallsyms, e);
+	int r = setup_recorder(unsafe_kernel, &so, &(struct recorder_options){ 0 }, &rec, &kallsyms, e);
 
-	if (!r)
-		r = recorder_new(&so, &(struct recorder_options){ 0 }, &rec, e);
 	if (r)
 		return r;
 	tally.files = rec->files;

@@ -43,7 +43,7 @@ struct mapped {
  * -ENOMEM; e has the sentence. Files that can't be read are no failure. */
 int must_check mapped_read(uint32_t pid, struct mapped *m, struct err *e);
 /* Samples the process at 99 Hz for so long, or until it ends. Needs what recording needs: errors of
- * setup_kernel() and recorder_new(). */
+ * setup_recorder(). */
 int must_check mapped_sample(struct mapped *m, uint64_t duration_ns, bool unsafe_kernel, struct err *e);
 void mapped_free(struct mapped *m);
 

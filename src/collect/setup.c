@@ -1,6 +1,8 @@
 /* setup.c - see setup.h. */
 #include "collect/setup.h"
 
+#include <pthread.h>
+
 #include "proc/host.h"
 
 static void find_range(const struct kallsyms *k, const char *start, const char *end,
@@ -46,20 +48,43 @@ bool setup_kallsyms_stale(const struct kallsyms *k, const struct samples *s)
 	return false;
 }
 
-int setup_kernel(bool unsafe_kernel, struct sampler_options *so, struct kallsyms **ret,
-		 struct err *e)
+static void *read_symbols(void *arg)
+{
+	struct kallsyms **ret = arg;
+
+	if (setup_kallsyms(ret))
+		*ret = NULL;
+	return NULL;
+}
+
+int setup_recorder(bool unsafe_kernel, struct sampler_options *so, const struct recorder_options *ro,
+		   struct recorder **ret, struct kallsyms **ret_kallsyms, struct err *e)
 {
 	struct kallsyms *k = NULL;
+	pthread_t reader;
 	struct host h;
+	bool threaded;
+	int r;
 
 	if (!host_read("", &h) && host_kernel_is_bad(&h) && !unsafe_kernel)
 		return err_set(e, -ENOTSUP, "kernel %s can freeze when user stacks are sampled; update "
 					    "it, or take the risk with --unsafe-kernel", h.release);
-	if (!setup_kallsyms(&k)) {
-		find_range(k, "__irqentry_text_start", "__irqentry_text_end", &so->irq_text);
-		find_range(k, "__softirqentry_text_start", "__softirqentry_text_end",
-			   &so->softirq_text);
+	threaded = !pthread_create(&reader, NULL, read_symbols, &k);
+	r = recorder_new(so, ro, ret, e);
+	if (threaded)
+		pthread_join(reader, NULL);
+	else
+		read_symbols(&k);
+	if (r) {
+		kallsyms_free(k);
+		return r;
 	}
-	*ret = k;
+	if (k) {
+		find_range(k, "__irqentry_text_start", "__irqentry_text_end", &so->marks.irq_text);
+		find_range(k, "__softirqentry_text_start", "__softirqentry_text_end",
+			   &so->marks.softirq_text);
+		sampler_set_marks((*ret)->sampler, &so->marks);
+	}
+	*ret_kallsyms = k;
 	return 0;
 }

@@ -118,8 +118,6 @@ static int fill_config(struct sampler *s, struct err *e)
 			return err_set(e, r, "this kernel has no cgroup controller '%s'",
 				       s->o.cgroup_controller);
 	}
-	cfg->irq_text = s->o.irq_text;
-	cfg->softirq_text = s->o.softirq_text;
 	cfg->region_words = s->region_words;
 	cfg->by_pid = s->o.by_pid;
 	cfg->by_tid = s->o.by_tid;
@@ -192,6 +190,11 @@ static int activate(struct sampler *s, unsigned int half)
 	return 0;
 }
 
+void sampler_set_marks(struct sampler *s, const struct wk_marks *marks)
+{
+	s->skel->bss->marks = *marks;
+}
+
 static int fill_maps(struct sampler *s)
 {
 	struct bpf_program *const chain[] = { s->skel->progs.wick_walk, s->skel->progs.wick_store,
@@ -205,6 +208,7 @@ static int fill_maps(struct sampler *s)
 			return r;
 	}
 	s->tables.outer = bpf_map__fd(s->skel->maps.tables);
+	sampler_set_marks(s, &s->o.marks);
 	r = activate(s, 0);
 	for (uint32_t i = 0; !r && i < ARRAY_SIZE(chain); i++) {
 		int fd = bpf_program__fd(chain[i]);

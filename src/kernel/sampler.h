@@ -40,7 +40,7 @@ struct sampler_options {
 	const char *cgroup_controller;	/* v1 controller whose hierarchy counts; NULL: cgroup v2 */
 	uint64_t window_bytes;		/* of a CPU's region in one half; 0: by frequency */
 	uint32_t max_files;		/* files known at a time; 0: SAMPLER_FILES_DEFAULT */
-	struct wk_range irq_text, softirq_text; /* from kallsyms; zero when it can't be read */
+	struct wk_marks marks;		/* from kallsyms; may also be set later */
 };
 
 enum {
@@ -83,6 +83,9 @@ int must_check sampler_add_target(struct sampler *s, uint32_t id, bool inherit, 
  * -E2BIG at SAMPLER_SKIP_CGROUPS or SAMPLER_SKIP_PROCESSES of them, or without sampler_options.skip. */
 int must_check sampler_skip_cgroup(struct sampler *s, uint64_t id, bool skip);
 int must_check sampler_skip_process(struct sampler *s, const struct wk_process_key *key, bool skip);
+
+/* Where interrupt code lies, if the options didn't have it. Before the start. */
+void sampler_set_marks(struct sampler *s, const struct wk_marks *marks);
 
 /* Opens and enables the events. Also attaches the fork and exit programs when there are targets. */
 int must_check sampler_start(struct sampler *s, struct err *e);
