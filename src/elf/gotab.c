@@ -1,6 +1,8 @@
 /* gotab.c - see gotab.h. "Words" are 8 bytes: pointers of the machines that wick reads. */
 #include "elf/gotab.h"
 
+#include "elf/relative.h"
+
 #include <elf.h>
 
 #define MAGIC_12  0xfffffffbu
@@ -11,6 +13,8 @@
 #define HEADER_WORDS 8	/* after the first 8 bytes */
 #define WINDOW	     (16u << 10)
 #define CHUNK	     512
+#define MODULE_SLOTS 64		/* pointers to the table that may be module data */
+#define CANDIDATES   64		/* beginnings of a table that are tried */
 #define PAGES	     64		/* of lists that are remembered: functions share the common ones */
 #define PAGE	     1024
 
@@ -28,7 +32,7 @@ enum { PCDATA_INLTREE = 2, FUNCDATA_INLTREE = 3, FUNCDATA_INLTREE_114 = 4 };
 /* Section .go.buildinfo (debug/buildinfo): magic, size of a pointer, flags, then until 1.17 the address of
  * the string with the version. */
 #define BUILDINFO_MAGIC "\xff Go buildinf:"
-enum { BUILDINFO_POINTER = 14, BUILDINFO_VERSION = 16 };
+enum { BUILDINFO_POINTER = 14, BUILDINFO_VERSION = 16, BUILDINFO_SEARCH = 64 << 10 };
 
 /* A part of the table that is read mostly forwards. */
 struct window {
@@ -104,65 +108,16 @@ static int look_uint(struct gotab *t, struct window *w, uint64_t at, size_t n, u
 
 /* ---- words of the program's data ---- */
 
-/* The addend of the relocation that fills a slot; 0 if none does. */
-static int relocation_of(const struct elf *e, uint64_t slot, uint64_t *ret)
-{
-	uint32_t relative = elf_machine(e) == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
-	uint64_t left = GOTAB_SCAN_MAX;
-	Elf64_Rela chunk[CHUNK];
-
-	for (size_t i = 0; i < elf_section_count(e); i++) {
-		const struct elf_section *s = elf_section(e, i);
-		uint64_t count = MIN(s->size / sizeof(*chunk), left);
-
-		if (s->type != SHT_RELA || !(s->flags & SHF_ALLOC) || s->offset > elf_size(e) ||
-		    s->size > elf_size(e) - s->offset)
-			continue;
-		left -= count;
-		for (uint64_t at = 0; at < count; at += CHUNK) {
-			size_t n = (size_t)MIN(CHUNK, count - at);
-			int r = elf_read(e, s->offset + at * sizeof(*chunk), chunk,
-					 n * sizeof(*chunk));
-
-			if (r)
-				return r;
-			for (size_t j = 0; j < n; j++)
-				if (chunk[j].r_offset == slot &&
-				    ELF64_R_TYPE(chunk[j].r_info) == relative) {
-					*ret = (uint64_t)chunk[j].r_addend;
-					return 0;
-				}
-		}
-	}
-	*ret = 0;
-	return 0;
-}
-
-/* A pointer in the program's data as it is at run time, without the load bias. */
-static int read_pointer(const struct elf *e, uint64_t vaddr, uint64_t *ret)
-{
-	uint64_t offset, v;
-	int r = elf_vaddr_to_offset(e, vaddr, &offset);
-
-	if (!r)
-		r = elf_read(e, offset, &v, sizeof(v));
-	if (!r && !v)
-		r = relocation_of(e, vaddr, &v);
-	if (!r)
-		*ret = v;
-	return r;
-}
-
 /* Whether the module data at an address is that of this table. first: functab's first entry. */
 static int check_module(const struct gotab *t, uint64_t at, uint64_t first, uint64_t *ret_text)
 {
 	uint64_t header, minpc, text;
-	int r = read_pointer(t->e, at + MODULE_HEADER * sizeof(uint64_t), &header);
+	int r = relative_pointer(t->e, at + MODULE_HEADER * sizeof(uint64_t), &header);
 
 	if (!r)
-		r = read_pointer(t->e, at + MODULE_MINPC * sizeof(uint64_t), &minpc);
+		r = relative_pointer(t->e, at + MODULE_MINPC * sizeof(uint64_t), &minpc);
 	if (!r)
-		r = read_pointer(t->e, at + MODULE_TEXT * sizeof(uint64_t), &text);
+		r = relative_pointer(t->e, at + MODULE_TEXT * sizeof(uint64_t), &text);
 	if (r)
 		return r;
 	if (header != t->vaddr || !text || text + first != minpc)
@@ -180,11 +135,61 @@ static const struct elf_section *module_section(const struct gotab *t, unsigned 
 	       s->addr <= UINT64_MAX - s->size ? s : NULL;
 }
 
+/* The module data by a relocation that puts the table's address into it. */
+static int module_by_relocation(const struct gotab *t, uint64_t first, uint64_t *ret)
+{
+	uint64_t text;
+
+	for (unsigned int i = 0; i < MODULE_SLOTS; i++) {
+		int r = relative_slot(t->e, t->vaddr, i, ret);
+
+		if (r || !check_module(t, *ret, first, &text))
+			return r;
+	}
+	return -ENOENT;
+}
+
+/* The module data of a program that has no section for it: the words of its data are looked through
+ * for the table's address, then the relocations. */
+static int scan_for_module(const struct gotab *t, uint64_t first, uint64_t *ret)
+{
+	uint64_t left = GOTAB_SCAN_MAX * sizeof(uint64_t), words[CHUNK], text;
+	unsigned int checked = 0;
+	const struct elf_segment *s;
+	size_t n;
+
+	s = elf_segments(t->e, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].type != PT_LOAD || !(s[i].flags & PF_W))
+			continue;
+		for (uint64_t at = 0; at < MIN(s[i].filesz, left); at += sizeof(words)) {
+			size_t size = (size_t)MIN(sizeof(words), s[i].filesz - at);
+			int r = elf_read(t->e, s[i].offset + at, words, size);
+
+			if (r)
+				return r;
+			for (size_t w = 0; w < size / sizeof(*words); w++) {
+				*ret = s[i].vaddr + at + w * sizeof(*words);
+				if (words[w] != t->vaddr)
+					continue;
+				if (!check_module(t, *ret, first, &text))
+					return 0;
+				if (++checked == MODULE_SLOTS)
+					return -ENOENT;
+			}
+		}
+		left -= MIN(s[i].filesz, left);
+	}
+	return module_by_relocation(t, first, ret);
+}
+
 static int text_of_module(struct gotab *t, uint64_t first)
 {
 	const struct elf_section *s = module_section(t, MODULE_TEXT);
+	uint64_t at = s ? s->addr : 0;
+	int r = s ? 0 : scan_for_module(t, first, &at);
 
-	return s ? check_module(t, s->addr, first, &t->text) : -ENOENT;
+	return r ? r : check_module(t, at, first, &t->text);
 }
 
 /* ---- the table ---- */
@@ -198,8 +203,8 @@ static int find_text(struct gotab *t, uint64_t header_text)
 	if (!r && t->field == 4) {
 		t->text = header_text;
 		if (!t->text)	/* third word of the header, if a relocation fills it */
-			r = relocation_of(t->e, t->vaddr + 8 + 2 * sizeof(uint64_t), &t->text);
-		if (!r && !t->text)
+			r = relative_addend(t->e, t->vaddr + 8 + 2 * sizeof(uint64_t), &t->text);
+		if (r == -ENOENT)
 			r = text_of_module(t, first);
 	}
 	if (r)
@@ -264,6 +269,63 @@ static int read_header(struct gotab *t)
 	return find_text(t, word[2]);
 }
 
+/* Prepares for a table at a place of the file. */
+static int open_at(struct gotab *t, uint64_t offset, uint64_t vaddr, uint64_t size)
+{
+	t->offset = offset;
+	t->vaddr = vaddr;
+	t->size = size;
+	t->budget = GOTAB_READS * size + 3 * WINDOW;
+	t->in_functab.n = t->in_funcdata.n = t->in_names.n = 0;
+	t->names = t->units = t->files = t->lists = t->funcdata = 0;
+	return read_header(t);
+}
+
+static bool is_start(const uint8_t *p)
+{
+	uint32_t magic;
+
+	memcpy(&magic, p, sizeof(magic));
+	return (magic == MAGIC_12 || magic == MAGIC_116 || magic == MAGIC_118 || magic == MAGIC_120) && !p[4] &&
+	       !p[5] && (p[6] == 1 || p[6] == 4) && p[7] == 8;
+}
+
+/* The table of a program without section headers. The linker aligns it to 32 bytes, since 1.26 to 16. */
+static int search(struct gotab *t)
+{
+	uint64_t left = GOTAB_SEARCH_MAX;
+	unsigned int tried = 0;
+	uint8_t bytes[WINDOW];
+	size_t n;
+	const struct elf_segment *s = elf_segments(t->e, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t end = MIN(s[i].filesz, left), skip = -s[i].vaddr % 8;
+
+		if (s[i].type != PT_LOAD || s[i].offset > elf_size(t->e) ||
+		    s[i].filesz > elf_size(t->e) - s[i].offset)
+			continue;
+		left -= end;
+		for (uint64_t at = skip; at + 8 <= end; at += sizeof(bytes)) {
+			size_t size = (size_t)MIN(sizeof(bytes), end - at);
+			int r = elf_read(t->e, s[i].offset + at, bytes, size);
+
+			if (r)
+				return r;
+			for (size_t j = 0; j + 8 <= size; j += 8) {
+				if (!is_start(bytes + j))
+					continue;
+				if (!open_at(t, s[i].offset + at + j, s[i].vaddr + at + j,
+					     s[i].filesz - at - j))
+					return 0;
+				if (++tried == CANDIDATES)
+					return -ENOENT;
+			}
+		}
+	}
+	return -ENOENT;
+}
+
 int gotab_open(const struct elf *e, struct gotab **ret)
 {
 	const struct elf_section *s = elf_section_by_name(e, ".gopclntab");
@@ -272,20 +334,16 @@ int gotab_open(const struct elf *e, struct gotab **ret)
 
 	if (!s)
 		s = elf_section_by_name(e, ".data.rel.ro.gopclntab");
-	if (!s || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED)
+	if (elf_section_count(e) && (!s || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED))
 		return -ENOENT;
-	if (s->offset > elf_size(e) || s->size > elf_size(e) - s->offset)
+	if (s && (s->offset > elf_size(e) || s->size > elf_size(e) - s->offset))
 		return -EBADMSG;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	t->e = e;
-	t->offset = s->offset;
-	t->size = s->size;
-	t->vaddr = s->addr;
-	t->budget = GOTAB_READS * s->size + 3 * WINDOW;
 	t->steps = GOTAB_STEPS_MAX;
-	r = read_header(t);
+	r = s ? open_at(t, s->offset, s->addr, s->size) : search(t);
 	if (!r)
 		*ret = take(t);
 	return r;
@@ -570,35 +628,6 @@ int gotab_file(struct gotab *t, const struct gotab_info *info, int32_t number, c
 	return -ENOENT;
 }
 
-/* The module data of a program that has no section for it: the words of its data are looked through
- * for the table's address. */
-static int scan_for_module(struct gotab *t, uint64_t first, uint64_t *ret)
-{
-	uint64_t left = GOTAB_SCAN_MAX * sizeof(uint64_t), words[CHUNK], text;
-	const struct elf_segment *s;
-	size_t n;
-
-	s = elf_segments(t->e, &n);
-	for (size_t i = 0; i < n; i++) {
-		if (s[i].type != PT_LOAD || !(s[i].flags & PF_W))
-			continue;
-		for (uint64_t at = 0; at < MIN(s[i].filesz, left); at += sizeof(words)) {
-			size_t size = (size_t)MIN(sizeof(words), s[i].filesz - at);
-			int r = elf_read(t->e, s[i].offset + at, words, size);
-
-			if (r)
-				return r;
-			for (size_t w = 0; w < size / sizeof(*words); w++) {
-				*ret = s[i].vaddr + at + w * sizeof(*words);
-				if (words[w] == t->vaddr && !check_module(t, *ret, first, &text))
-					return 0;
-			}
-		}
-		left -= MIN(s[i].filesz, left);
-	}
-	return -ENOENT;
-}
-
 /* Where tables of functions are; 0: nowhere. */
 static uint64_t gofunc(struct gotab *t)
 {
@@ -610,7 +639,7 @@ static uint64_t gofunc(struct gotab *t)
 		return t->gofunc;
 	t->gofunc_tried = true;
 	if (peek(t, t->functab, t->field, &first) || (!s && scan_for_module(t, first, &at)) ||
-	    read_pointer(t->e, at + word * sizeof(uint64_t), &t->gofunc))
+	    relative_pointer(t->e, at + word * sizeof(uint64_t), &t->gofunc))
 		t->gofunc = 0;
 	return t->gofunc;
 }
@@ -637,16 +666,42 @@ static int read_call(struct gotab *t, const struct gotab_func *f, uint64_t tree,
 	return 0;
 }
 
+/* Where in the file the version is said. Without sections where debug/buildinfo looks, too: in the first 64 KiB of
+ * the data, at a multiple of 16 (32 since 1.15). */
+static int buildinfo(const struct elf *e, uint64_t *ret)
+{
+	const struct elf_section *s = elf_section_by_name(e, ".go.buildinfo");
+	const struct elf_segment *segments;
+	char head[16];
+	size_t n;
+
+	if (s) {
+		*ret = s->offset;
+		return 0;
+	}
+	segments = elf_segments(e, &n);
+	for (size_t i = 0; i < n && !elf_section_count(e); i++) {
+		if (segments[i].type != PT_LOAD || !(segments[i].flags & PF_W))
+			continue;
+		for (uint64_t at = -segments[i].vaddr % 16; at < MIN(segments[i].filesz, BUILDINFO_SEARCH); at += 16) {
+			*ret = segments[i].offset + at;
+			if (!elf_read(e, *ret, head, sizeof(head)) &&
+			    !memcmp(head, BUILDINFO_MAGIC, sizeof(BUILDINFO_MAGIC) - 1))
+				return 0;
+		}
+	}
+	return -ENOENT;
+}
+
 /* Whether the program says that it is of Go 1.14 or 1.15. */
 static bool is_114(const struct gotab *t)
 {
-	const struct elf_section *s = elf_section_by_name(t->e, ".go.buildinfo");
-	uint64_t at, offset, text;
+	uint64_t info, at, offset, text;
 	char head[BUILDINFO_VERSION], version[7] = "";
 
-	return s && !elf_read(t->e, s->offset, head, sizeof(head)) &&
+	return !buildinfo(t->e, &info) && !elf_read(t->e, info, head, sizeof(head)) &&
 	       !memcmp(head, BUILDINFO_MAGIC, sizeof(BUILDINFO_MAGIC) - 1) && head[BUILDINFO_POINTER] == 8 &&
-	       !elf_read(t->e, s->offset + BUILDINFO_VERSION, &at, sizeof(at)) &&
+	       !elf_read(t->e, info + BUILDINFO_VERSION, &at, sizeof(at)) &&
 	       !elf_vaddr_to_offset(t->e, at, &offset) && !elf_read(t->e, offset, &text, sizeof(text)) &&
 	       !elf_vaddr_to_offset(t->e, text, &offset) && !elf_read(t->e, offset, version, 6) &&
 	       (!strcmp(version, "go1.14") || !strcmp(version, "go1.15"));

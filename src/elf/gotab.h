@@ -19,6 +19,9 @@
  * .go.module), and in position-independent programs there in a relocation. The module data is
  * believed if it points to this very table and agrees on the first function's address.
  *
+ * In a program without section headers (sstrip, some packers) the table is looked for by its first bytes,
+ * the module data by its pointer to the table. Cost: up to a millisecond a MiB, in such files only.
+ *
  * Hostile input: over a limit it is -EBADMSG or -E2BIG; what is read in all is at most GOTAB_READS
  * times the table, the steps through lists of values GOTAB_STEPS_MAX.
  * Ownership: borrows the elf until gotab_free. What gotab_name gives is borrowed until the next call.
@@ -35,7 +38,8 @@
 
 #define GOTAB_FUNCS_MAX 2000000		/* kubelet has 100,000 */
 #define GOTAB_READS	8
-#define GOTAB_SCAN_MAX	(16u << 20)	/* relocations looked at */
+#define GOTAB_SCAN_MAX	(16u << 20)	/* words of data looked at for the module data */
+#define GOTAB_SEARCH_MAX (256u << 20)	/* bytes looked through for a table without a section */
 #define GOTAB_NAME_MAX	8191		/* bytes; longer ones are -ENOENT */
 #define GOTAB_STEPS_MAX (64u << 20)
 
@@ -51,7 +55,8 @@ struct gotab_func {
 };
 int must_check gotab_next(struct gotab *t, struct gotab_func *ret);
 
-/* As Go's tracebacks have it: type arguments are "[...]". Not terminated. */
+/* As the linker wrote it: until 1.20 type arguments are "[...]", as tracebacks show them; since then they are
+ * there (langnames.h). Not terminated. */
 int must_check gotab_name(struct gotab *t, const struct gotab_func *f, const char **ret,
 			  size_t *ret_n);
 

@@ -3,7 +3,7 @@
  *	r = golines_open(elf, true, &g);
  *	r = golines_lookup(g, vaddr, &chain);
  *
- * Like a Go traceback, down to names ("main.work[...]") and paths as the compiler saw them. There are no
+ * Like a Go traceback, with names as the linker wrote them (demangle.h) and paths as the compiler saw them. There are no
  * columns. Inlined calls since Go 1.14 (in position-independent programs since 1.18); before, the line is that of the innermost call, under the name of the
  * function it lies in.
  *

@@ -3,7 +3,7 @@
  *
  *	r = gopclntab_add(builder, elf);
  *
- * Names are as Go's tracebacks have them: type arguments are "[...]". Names over SYMTAB_NAME_MAX are
+ * Names are as Go's linker wrote them (gotab_name). Names over SYMTAB_NAME_MAX are
  * left out.
  *
  * Memory: gotab's while it runs, and what the builder keeps.

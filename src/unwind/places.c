@@ -3,6 +3,8 @@
 
 #include "unwind/places.h"
 
+#include "elf/gotab.h"
+
 #define ENTRY_BYTES 64
 #define TRAMPOLINES 16		/* per file; files have 0 or 1 */
 #define CLONE_SHORT 10		/* bytes from the system call to the child, jl with 8 bits of distance */
@@ -271,6 +273,14 @@ static int read_by_header(struct places *p)
 
 static bool is_go(const struct elf *elf)
 {
+	struct gotab *t;
+
+	if (!elf_section_count(elf)) {
+		if (gotab_open(elf, &t))
+			return false;
+		gotab_free(t);
+		return true;
+	}
 	return elf_section_by_name(elf, ".gopclntab") ||
 	       elf_section_by_name(elf, ".go.buildinfo") ||
 	       elf_section_by_name(elf, ".data.rel.ro.gopclntab");

@@ -122,6 +122,52 @@ START_TEST(every_version)
 }
 END_TEST
 
+/* Without section headers the table is searched for, what only looks like one is passed over. */
+START_TEST(no_section_headers)
+{
+	const uint32_t magics[] = { MAGIC_12, MAGIC_116, MAGIC_118, MAGIC_120 };
+	static const uint8_t likeness[16] = { 0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++) {
+		struct made *m cleanup(freep_cleanup) = made_new(EM_X86_64);
+		uint64_t text = add_text(m);
+		struct table t = table_of(magics[i], text, i >= 2);
+		struct symtab *s cleanup(symtab_cleanup) = NULL;
+
+		m->h.e_shoff = 0;
+		symtab_free(named(m, -ENOENT));
+		made_section(m, "", SHT_PROGBITS, 0, likeness, sizeof(likeness));
+		symtab_free(named(m, -ENOENT));
+		made_section(m, "", SHT_PROGBITS, 0, t.bytes, t.n);
+		s = named(m, 0);
+		check_names(s, text);
+	}
+}
+END_TEST
+
+/* And the module data with it, by the pointer to the table. */
+START_TEST(no_section_of_module_data)
+{
+	struct made *m cleanup(freep_cleanup) = made_new(EM_X86_64);
+	uint64_t text = add_text(m), module[48] = { 0 };
+	struct table t = table_of(MAGIC_120, text, false);
+	struct symtab *s cleanup(symtab_cleanup) = NULL;
+	size_t at = made_section(m, "", SHT_PROGBITS, 0, t.bytes, t.n);
+	uint64_t *data;
+
+	m->h.e_shoff = 0;
+	m->p.p_flags |= PF_W;
+	module[0] = module[3] = m->s[at].sh_addr;	/* another pointer before it */
+	module[3 + 20] = text + 16;
+	module[3 + 22] = text;
+	data = made_data(m, made_section(m, "", SHT_PROGBITS, 0, module, sizeof(module)));
+	s = named(m, 0);
+	check_names(s, text);
+	data[3 + 20]++;
+	symtab_free(named(m, -ENOENT));
+}
+END_TEST
+
 /* A position-independent program: the header's text start is left to a relocation. */
 START_TEST(text_in_relocation)
 {
@@ -236,7 +282,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { every_version, text_in_relocation, text_in_module_data,
+	const TTest *const tests[] = { every_version, no_section_headers, no_section_of_module_data,
+				       text_in_relocation, text_in_module_data,
 				       damaged_headers, damaged_anywhere, no_go };
 
 	return made_run("gopclntab", tests, ARRAY_SIZE(tests));
