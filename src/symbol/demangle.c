@@ -8,6 +8,7 @@
  *  - Printing goes through a callback that leaves by longjmp when there is too much text.
  */
 #include "symbol/langnames.h"
+#include "symbol/suffix.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -215,47 +216,24 @@ static bool cplus_text(const char *mangled, enum demangle_mode mode, struct text
 	return ok;
 }
 
-/* Where compiler suffixes start in a Rust name: v0 names have no dot of their own, legacy ones
- * may, but end with their hash: "17h", 16 digits, "E". Points to the final NUL without any. */
-static const char *rust_suffix(const char *mangled)
-{
-	size_t len = strlen(mangled);
-
-	if (mangled[1] == 'R')
-		return mangled + strcspn(mangled, ".");
-	for (const char *p = mangled + len; p - mangled >= 21; p--)
-		if (*p == '.' && p[-1] == 'E' && !memcmp(p - 20, "17h", 3))
-			return p;
-	return mangled + len;
-}
-
 static bool rust_text(const char *mangled, enum demangle_mode mode, struct text *t)
 {
-	const char *suffix = rust_suffix(mangled);
-
 	t->len = t->calls = 0;
 	t->rust = true;
 	if (setjmp(t->too_much))
 		return false;
 	if (!rust_demangle_callback(mangled, mode == DEMANGLE_FULL ? DMGL_VERBOSE : 0, append, t))
 		return false;
-	if (mode == DEMANGLE_FULL && *suffix) {
-		append(" [clone ", 8, t);
-		append(suffix, strlen(suffix), t);
-		append("]", 1, t);
-	}
 	return t->calls < CALLS_MAX;
 }
 
-int demangle(const char *mangled, enum demangle_mode mode, char **ret)
+/* A name without suffix. */
+static int text_of(const char *mangled, enum demangle_mode mode, char **ret)
 {
 	struct text *t cleanup(freep_cleanup) = NULL;
 	bool rust = !strncmp(mangled, "_R", 2), cplus = !strncmp(mangled, "_Z", 2), ok;
 	char *s;
 
-	if (mode == DEMANGLE_NONE ||
-	    strnlen(mangled, DEMANGLE_MAX_MANGLED + 1) > DEMANGLE_MAX_MANGLED)
-		return -ENOENT;
 	if (!rust && !cplus)
 		return langnames(mangled, mode, ret);
 	t = malloc(sizeof(*t));
@@ -273,4 +251,40 @@ int demangle(const char *mangled, enum demangle_mode mode, char **ret)
 	s[t->len] = '\0';
 	*ret = s;
 	return 0;
+}
+
+/* The first at bytes, and what FULL makes of the others. is_name: they are shown as they are if they aren't mangled. */
+static int text_before(const char *mangled, size_t at, bool is_name, enum demangle_mode mode, char **ret)
+{
+	struct buf b cleanup(buf_cleanup) = BUF_INIT(DEMANGLE_MAX_TEXT);
+	char *stem cleanup(freep_cleanup) = strndup(mangled, at), *text cleanup(freep_cleanup) = NULL;
+	size_t len;
+	int r = stem ? text_of(stem, mode, &text) : -ENOMEM;
+
+	if (r && (r != -ENOENT || !is_name))
+		return r;
+	buf_str(&b, text ? text : stem);
+	if (mode == DEMANGLE_FULL)
+		suffix_clones(&b, mangled + at);
+	r = buf_take(&b, ret, &len);
+	return r == -E2BIG ? -ENOENT : r;
+}
+
+int demangle(const char *mangled, enum demangle_mode mode, char **ret)
+{
+	size_t len = strnlen(mangled, DEMANGLE_MAX_MANGLED + 1), at;
+	int r = -ENOENT;
+
+	if (mode == DEMANGLE_NONE || len > DEMANGLE_MAX_MANGLED)
+		return -ENOENT;
+	if (mangled[0] == '_' && (mangled[1] == 'Z' || mangled[1] == 'R' || mangled[1] == 'D')) {
+		at = suffix_at(mangled, true);
+		r = text_before(mangled, at, false, mode, ret);
+		if (r == -ENOENT && at < len)	/* by libiberty's own idea of it */
+			r = text_of(mangled, mode, ret);
+	}
+	if (r != -ENOENT)
+		return r;
+	at = suffix_at(mangled, false);
+	return text_before(mangled, at, at < len, mode, ret);
 }

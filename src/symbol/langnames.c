@@ -90,6 +90,16 @@ static int ocaml_text(const char *name, enum demangle_mode mode, char **ret)
 	return 0;
 }
 
+/* Type arguments, from the first "[" to the last "]", as "[...]". */
+static int go_text(const char *name, char **ret)
+{
+	const char *open = strchr(name, '['), *close = strrchr(name, ']'), *dot = strchr(name, '.');
+
+	if (!open || !dot || !close || dot > open || close < open + 2 || memchr(name, ' ', (size_t)(open - name)))
+		return -ENOENT;
+	return asprintf(ret, "%.*s[...]%s", (int)(open - name), name, close + 1) < 0 ? -ENOMEM : 0;
+}
+
 int langnames(const char *mangled, enum demangle_mode mode, char **ret)
 {
 	if (!strncmp(mangled, "_D", 2) && (isdigit((unsigned char)mangled[2]) || !strcmp(mangled, "_Dmain")))
@@ -100,5 +110,5 @@ int langnames(const char *mangled, enum demangle_mode mode, char **ret)
 		*ret = strdup(mangled + 5);
 		return *ret ? 0 : -ENOMEM;
 	}
-	return -ENOENT;
+	return mode == DEMANGLE_SIMPLE ? go_text(mangled, ret) : -ENOENT;
 }

@@ -1,4 +1,4 @@
-/* langnames.h - names of D, OCaml and Ada as people write them. Part of demangle.h, which has the modes.
+/* langnames.h - names of D, OCaml, Ada and Go as people write them. Part of demangle.h, which has the modes.
  *
  * D	(D ABI, "Name Mangling"; by libiberty) "_D3app4showFiZv": "app.show". FULL: "app.show(int)".
  *	SIMPLE drops parameters and template arguments, as for C++.
@@ -7,6 +7,9 @@
  *	"$3b" is the character 0x3b. Functions of the runtime, written in C, are caml_name.
  * Ada	(GNAT's exp_dbug.ads) "_ada_hello": "hello". What lies in packages is called package__name,
  *	which nothing tells from C: it stays.
+ * Go	(runtime/symtab.go: funcNameForPrint) "slices.Max[go.shape.int]": "slices.Max[...]", as tracebacks and
+ *	Go's own profiles have it. FULL keeps the arguments. The "[" must be behind a dot, without a space before
+ *	it: the names of Java's code ("int[] a.b()") aren't Go's.
  *
  * Hostile input: the caller bounds the length. libiberty's D demangler writes a type again for each
  * reference to it, references to references too: names with more than LANGNAMES_D_BACKREFS letters Q aren't
