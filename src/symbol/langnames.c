@@ -90,12 +90,12 @@ static int ocaml_text(const char *name, enum demangle_mode mode, char **ret)
 	return 0;
 }
 
-/* Type arguments, from the first "[" to the last "]", as "[...]". */
+/* Type arguments, from the first "[" to the last "]", as "[...]". Before 1.20 there was "type..eq.[4]string". */
 static int go_text(const char *name, char **ret)
 {
 	const char *open = strchr(name, '['), *close = strrchr(name, ']'), *dot = strchr(name, '.');
 
-	if (!open || !dot || !close || dot > open || close < open + 2 || memchr(name, ' ', (size_t)(open - name)))
+	if (!strncmp(name, "type..", 6) || !open || !dot || !close || dot > open || close < open + 2 || memchr(name, ' ', (size_t)(open - name)))
 		return -ENOENT;
 	return asprintf(ret, "%.*s[...]%s", (int)(open - name), name, close + 1) < 0 ? -ENOMEM : 0;
 }

@@ -114,6 +114,7 @@ START_TEST(spellings)
 		{ "main.(*box[int]).add.func1", "main.(*box[...]).add.func1", NULL },
 		{ "a.b[x[y]].c[z]", "a.b[...]", NULL },		/* as Go does */
 		{ "slices.Max[...]", "slices.Max[...]", NULL },
+		{ "type..eq.[4]string", NULL, NULL },
 		{ "int[] a.b(int)", NULL, NULL },
 		{ "java.lang.String[] a.b()", NULL, NULL },
 		{ "int a.b(long[x])", NULL, NULL },
