@@ -32,7 +32,7 @@ enum { PCDATA_INLTREE = 2, FUNCDATA_INLTREE = 3, FUNCDATA_INLTREE_114 = 4 };
 /* Section .go.buildinfo (debug/buildinfo): magic, size of a pointer, flags, then until 1.17 the address of
  * the string with the version. */
 #define BUILDINFO_MAGIC "\xff Go buildinf:"
-enum { BUILDINFO_POINTER = 14, BUILDINFO_VERSION = 16, BUILDINFO_SEARCH = 64 << 10 };
+enum { BUILDINFO_POINTER = 14, BUILDINFO_VERSION = 16, BUILDINFO_SEARCH = 16 << 20 };
 
 /* A part of the table that is read mostly forwards. */
 struct window {
@@ -290,7 +290,7 @@ static bool is_start(const uint8_t *p)
 	       !p[5] && (p[6] == 1 || p[6] == 4) && p[7] == 8;
 }
 
-/* The table of a program without section headers. The linker aligns it to 32 bytes, since 1.26 to 16. */
+/* The table of a program that has no section for it. The linker aligns it to 32 bytes, since 1.26 to 16. */
 static int search(struct gotab *t)
 {
 	uint64_t left = GOTAB_SEARCH_MAX;
@@ -326,6 +326,13 @@ static int search(struct gotab *t)
 	return -ENOENT;
 }
 
+/* Whether it may be in another section or in none: GNU ld makes the table of position-independent programs a part of
+ * .data.rel.ro. */
+static bool may_be_anywhere(const struct elf *e)
+{
+	return !elf_section_count(e) || elf_section_by_name(e, ".go.buildinfo");
+}
+
 int gotab_open(const struct elf *e, struct gotab **ret)
 {
 	const struct elf_section *s = elf_section_by_name(e, ".gopclntab");
@@ -334,7 +341,7 @@ int gotab_open(const struct elf *e, struct gotab **ret)
 
 	if (!s)
 		s = elf_section_by_name(e, ".data.rel.ro.gopclntab");
-	if (elf_section_count(e) && (!s || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED))
+	if (s ? s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED : !may_be_anywhere(e))
 		return -ENOENT;
 	if (s && (s->offset > elf_size(e) || s->size > elf_size(e) - s->offset))
 		return -EBADMSG;
@@ -666,13 +673,13 @@ static int read_call(struct gotab *t, const struct gotab_func *f, uint64_t tree,
 	return 0;
 }
 
-/* Where in the file the version is said. Without sections where debug/buildinfo looks, too: in the first 64 KiB of
- * the data, at a multiple of 16 (32 since 1.15). */
+/* Where in the file the version is said. Without sections it is in the data, at a multiple of 16 (debug/buildinfo). */
 static int buildinfo(const struct elf *e, uint64_t *ret)
 {
 	const struct elf_section *s = elf_section_by_name(e, ".go.buildinfo");
+	const size_t n_magic = sizeof(BUILDINFO_MAGIC) - 1;
 	const struct elf_segment *segments;
-	char head[16];
+	char bytes[WINDOW];
 	size_t n;
 
 	if (s) {
@@ -681,13 +688,21 @@ static int buildinfo(const struct elf *e, uint64_t *ret)
 	}
 	segments = elf_segments(e, &n);
 	for (size_t i = 0; i < n && !elf_section_count(e); i++) {
+		uint64_t end = MIN(segments[i].filesz, BUILDINFO_SEARCH);
+
 		if (segments[i].type != PT_LOAD || !(segments[i].flags & PF_W))
 			continue;
-		for (uint64_t at = -segments[i].vaddr % 16; at < MIN(segments[i].filesz, BUILDINFO_SEARCH); at += 16) {
-			*ret = segments[i].offset + at;
-			if (!elf_read(e, *ret, head, sizeof(head)) &&
-			    !memcmp(head, BUILDINFO_MAGIC, sizeof(BUILDINFO_MAGIC) - 1))
-				return 0;
+		for (uint64_t at = -segments[i].vaddr % 16; at < end; at += sizeof(bytes)) {
+			size_t size = (size_t)MIN(sizeof(bytes), end - at);
+			int r = elf_read(e, segments[i].offset + at, bytes, size);
+
+			if (r)
+				return r;
+			for (size_t j = 0; j + n_magic <= size; j += 16) {
+				*ret = segments[i].offset + at + j;
+				if (!memcmp(bytes + j, BUILDINFO_MAGIC, n_magic))
+					return 0;
+			}
 		}
 	}
 	return -ENOENT;

@@ -19,8 +19,10 @@
  * .go.module), and in position-independent programs there in a relocation. The module data is
  * believed if it points to this very table and agrees on the first function's address.
  *
- * In a program without section headers (sstrip, some packers) the table is looked for by its first bytes,
- * the module data by its pointer to the table. Cost: up to a millisecond a MiB, in such files only.
+ * In a program without section headers (sstrip, some packers), and in one with .go.buildinfo but without such a
+ * section (position-independent ones with cgo, of Go before 1.26: GNU ld makes the table a part of .data.rel.ro),
+ * the table is looked for by its first bytes, the module data by its pointer to the table. Cost: up to a
+ * millisecond a MiB, in such files only.
  *
  * Hostile input: over a limit it is -EBADMSG or -E2BIG; what is read in all is at most GOTAB_READS
  * times the table, the steps through lists of values GOTAB_STEPS_MAX.

@@ -145,6 +145,24 @@ START_TEST(no_section_headers)
 }
 END_TEST
 
+/* GNU ld makes .data.rel.ro of .data.rel.ro.gopclntab; that it is Go another section says. */
+START_TEST(part_of_another_section)
+{
+	struct made *m cleanup(freep_cleanup) = made_new(EM_X86_64);
+	uint64_t text = add_text(m);
+	struct table t = table_of(MAGIC_116, text, false);
+	struct symtab *s cleanup(symtab_cleanup) = NULL;
+	uint8_t bytes[2048] = { 0 };
+
+	memcpy(bytes + 640, t.bytes, t.n);
+	made_section(m, ".data.rel.ro", SHT_PROGBITS, 0, bytes, sizeof(bytes));
+	symtab_free(named(m, -ENOENT));
+	made_section(m, ".go.buildinfo", SHT_PROGBITS, 0, NULL, 32);
+	s = named(m, 0);
+	check_names(s, text);
+}
+END_TEST
+
 /* And the module data with it, by the pointer to the table. */
 START_TEST(no_section_of_module_data)
 {
@@ -282,7 +300,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { every_version, no_section_headers, no_section_of_module_data,
+	const TTest *const tests[] = { every_version, no_section_headers, part_of_another_section,
+				       no_section_of_module_data,
 				       text_in_relocation, text_in_module_data,
 				       damaged_headers, damaged_anywhere, no_go };
 
