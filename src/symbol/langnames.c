@@ -95,7 +95,8 @@ static int go_text(const char *name, char **ret)
 {
 	const char *open = strchr(name, '['), *close = strrchr(name, ']'), *dot = strchr(name, '.');
 
-	if (!strncmp(name, "type..", 6) || !open || !dot || !close || dot > open || close < open + 2 || memchr(name, ' ', (size_t)(open - name)))
+	if (!strncmp(name, "type..", 6) || !open || !dot || !close || dot > open || close < open + 2 ||
+	    (strncmp(name, "type:.", 6) && memchr(name, ' ', (size_t)(open - name))))
 		return -ENOENT;
 	return asprintf(ret, "%.*s[...]%s", (int)(open - name), name, close + 1) < 0 ? -ENOMEM : 0;
 }

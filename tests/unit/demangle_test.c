@@ -115,6 +115,7 @@ START_TEST(spellings)
 		{ "a.b[x[y]].c[z]", "a.b[...]", NULL },		/* as Go does */
 		{ "slices.Max[...]", "slices.Max[...]", NULL },
 		{ "type..eq.[4]string", NULL, NULL },
+		{ "type:.eq.struct { a.b = a.b[int]; c [2]int }", "type:.eq.struct { a.b = a.b[...]int }", NULL },
 		{ "int[] a.b(int)", NULL, NULL },
 		{ "java.lang.String[] a.b()", NULL, NULL },
 		{ "int a.b(long[x])", NULL, NULL },
