@@ -32,7 +32,7 @@ OBJS	:= $(SRCS:%.c=$(B)/%.o) $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.o)
 GEN	:= $(PROTOS:proto/%.proto=$(B)/gen/%.pb-c.h) $(B)/gen/wick.skel.h
 UNITS	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*_test.c))
 
-.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-kernels test-deploy test-image test-kernels-arm64 bench soak soak-agent install format clean
+.PHONY: all help deps run test unit fuzz e2e test-rows test-code test-truth test-names test-go test-kernels test-deploy test-image test-kernels-arm64 bench soak soak-agent install format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -49,6 +49,7 @@ help:
 	@echo 'make test-code     unwind rules made from code against .eh_frame; seconds'
 	@echo 'make test-truth    stacks against libdwfl, over real programs (as root); a few minutes'
 	@echo 'make test-names    names, lines and inlined calls against llvm-symbolizer; a few minutes'
+	@echo 'make test-go       the same of Go code against its own tracebacks, for toolchains from 1.15 on; 5 minutes'
 	@echo 'make test-kernels  record on Debian kernels 5.10 to 7.x under qemu; about 5 minutes'
 	@echo 'make soak          ten minutes of churn with small limits (as root)'
 	@echo 'make test-deploy   manifests, chart, unit and dashboard against published schemas'
@@ -183,6 +184,10 @@ $(B)/addresses: tests/names/addresses.c $(B)/libwick.a
 test-names: $(B)/addresses
 	$(Q)CC="$(CC)" CLANG="$(CLANG)" sh deploy/install-deps test
 	$(Q)ADDRESSES=$(abspath $(B)/addresses) LIBRARIES="$(LDLIBS)" python3 tests/names/compare.py $(NAMES)
+
+# The same of Go code against Go itself, for many toolchains: fetched by the machine's own go, 1.21 or later.
+test-go: $(B)/addresses
+	$(Q)ADDRESSES=$(abspath $(B)/addresses) python3 tests/names/go.py $(GO)
 
 # The BPF object for the other architecture: it must at least compile.
 $(B)/bpf/arm64.o: bpf/wick.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)

@@ -2,7 +2,7 @@
  * `llvm-symbolizer --inlines --no-demangle`: for each frame its name and file:line:column, an empty
  * line after each address.
  *
- *	addresses FILE < addresses > answers
+ *	addresses [-d] FILE < addresses > answers	-d: names as people write them (DEMANGLE_SIMPLE)
  *
  * The last line on standard error: seconds spent, look-ups a second, resident KiB.
  */
@@ -11,11 +11,18 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "symbol/demangle.h"
 #include "symbol/lines.h"
 #include "symbol/sources.h"
 
+static enum demangle_mode mode = DEMANGLE_NONE;
+
 static void print_frame(const char *name, const struct line_frame *f)
 {
+	char *text cleanup(freep_cleanup) = NULL;
+
+	if (name && !demangle(name, mode, &text))
+		name = text;
 	printf("%s\n%s:%" PRIu32 ":%" PRIu32 "\n", name ? name : "??",
 	       f && *f->file ? f->file : "??", f ? f->line : 0, f ? f->column : 0);
 }
@@ -63,21 +70,25 @@ static int work(const struct elf *e, char *path)
 int main(int argc, char **argv)
 {
 	cleanup(elf_cleanup) struct elf *e = NULL;
-	cleanup(fd_cleanup) int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	bool plain = argc == 3 && !strcmp(argv[1], "-d");
+	char *path = argc == 2 || plain ? argv[argc - 1] : NULL;
+	cleanup(fd_cleanup) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	uint64_t start = clock_monotonic();
 	struct err why = { "" };
 	struct rusage u;
 	int r;
 
 	if (fd < 0) {
-		fprintf(stderr, "usage: addresses FILE < addresses\n");
+		fprintf(stderr, "usage: addresses [-d] FILE < addresses\n");
 		return 2;
 	}
+	if (plain)
+		mode = DEMANGLE_SIMPLE;
 	r = elf_open_fd(fd, &e, &why);
 	if (!r)
-		r = work(e, argv[1]);
+		r = work(e, path);
 	if (r) {
-		fprintf(stderr, "%s: %s\n", argv[1], *why.msg ? why.msg : strerror(-r));
+		fprintf(stderr, "%s: %s\n", path, *why.msg ? why.msg : strerror(-r));
 		return 1;
 	}
 	getrusage(RUSAGE_SELF, &u);

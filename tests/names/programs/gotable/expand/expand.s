@@ -1,0 +1,1 @@
+// A package with assembly may declare functions that have no body.

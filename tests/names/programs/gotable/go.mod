@@ -1,0 +1,3 @@
+module gotable
+
+go 1.18
