@@ -114,6 +114,9 @@ static void stack_effect(const struct decoded *d, struct insn *ret)
 		move(d, ret);
 		break;
 	case ZYDIS_MNEMONIC_LEA:
+		if (is_reg(d, 0, ZYDIS_REGISTER_RBP) && is_memory(d, 1, ZYDIS_REGISTER_RBP, &ret->n) && !ret->n)
+			return;		/* Mono's padding */
+		ret->n = 0;
 		load_address(d, ret);
 		break;
 	case ZYDIS_MNEMONIC_ADD:
