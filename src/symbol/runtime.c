@@ -33,6 +33,7 @@ struct runtime {
 	bool java_perfmap, asking;
 	int asked;		/* how that went the last time: 0, or why not */
 	uint64_t ask_next;
+	uint64_t changes;
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -292,6 +293,7 @@ int runtime_update(struct runtime *rt, uint64_t max_bytes, uint64_t until, uint6
 		r = update_perfmap(rt, max_bytes - MIN(own - perf, max_bytes), deadline, &changed);
 		*ret_changed |= changed;
 	}
+	rt->changes += *ret_changed;
 	if (!r && until == UINT64_MAX)
 		rt->ended = rt->gone;	/* that was its last word */
 	return r;
@@ -348,6 +350,61 @@ bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place 
 	if (rt->jitdump.fd >= 0 && codemap_find(&rt->jit_codes, addr))
 		return find_in_jitdump(rt, addr, place, ret);	/* it knows times and lines */
 	return rt->perfmap.fd >= 0 && find_in_perfmap(rt, addr, place, ret);
+}
+
+/* ---- pieces ---- */
+
+bool runtime_piece(const struct runtime *rt, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct code_piece *c = codemap_find(&rt->jit_codes, addr);
+
+	if (!c)
+		c = codemap_find(&rt->perf_codes, addr);
+	if (!c)
+		return false;
+	*ret_start = c->start;
+	*ret_end = c->end;
+	return true;
+}
+
+int runtime_each_piece(const struct runtime *rt, runtime_piece_fn *each, void *arg)
+{
+	const struct codemap *jit = &rt->jit_codes, *perf = &rt->perf_codes;
+	size_t i = 0, k = 0;
+	uint64_t end = 0;
+	int r = 0;
+
+	while ((i < jit->n || k < perf->n) && !r) {
+		bool first = k == perf->n || (i < jit->n && jit->v[i].start <= perf->v[k].start);
+		const struct code_piece *c = first ? &jit->v[i++] : &perf->v[k++];
+
+		if (c->start < end)
+			continue;	/* both list it */
+		end = c->end;
+		r = each(arg, c->start, c->end, first ? c->where : ~c->where);
+	}
+	return r;
+}
+
+uint64_t runtime_changes(const struct runtime *rt)
+{
+	return rt->changes;
+}
+
+int runtime_open_memory(const struct runtime *rt)
+{
+	int dir cleanup(fd_cleanup) = rt->gone || rt->ended ? -ESRCH : pid_open(rt->pid, rt->start_time);
+	int fd;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool runtime_is_over(const struct runtime *rt)
+{
+	return rt->gone || rt->ended;
 }
 
 bool runtime_speaks(const struct runtime *rt)

@@ -63,6 +63,17 @@ uint64_t runtime_next_time(const struct runtime *rt);
 bool runtime_find(const struct runtime *rt, uint64_t addr, struct runtime_place *place,
 		  struct runtime_code *ret);
 
+/* The piece of code at addr, as listed: all of its function unless something newer covers a part. False: none. */
+bool runtime_piece(const struct runtime *rt, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
+/* All of them, ascending and disjoint; where tells different code at one place apart. Ends at what each()
+ * returns if that isn't 0. */
+typedef int runtime_piece_fn(void *arg, uint64_t start, uint64_t end, uint64_t where);
+int must_check runtime_each_piece(const struct runtime *rt, runtime_piece_fn *each, void *arg);
+uint64_t runtime_changes(const struct runtime *rt);	/* grows when the list changes */
+/* A descriptor of the process's memory, to be closed soon: it outlives the process. -ESRCH, -errno. */
+int must_check runtime_open_memory(const struct runtime *rt);
+bool runtime_is_over(const struct runtime *rt);		/* nothing runs that code any more */
+
 bool runtime_speaks(const struct runtime *rt);		/* it has such files */
 uint64_t runtime_bytes(const struct runtime *rt);	/* of its tables */
 uint64_t runtime_refused(const struct runtime *rt);	/* code over max_bytes */

@@ -305,19 +305,24 @@ static int compile_places(struct compiler *c)
 	return c->err;
 }
 
-/* Blocks from the first to the last place. */
-static int make_index(struct compiler *c)
+static int make_index(struct compiler *c, uint64_t start, uint64_t end)
 {
-	uint64_t end = 0;
-
-	for (size_t i = 0; i < c->p.n; i++)
-		end = MAX(end, c->p.v[i].start + c->p.v[i].size);
-	c->base = c->p.v[0].start & ~(uint64_t)(WK_BLOCK - 1);
+	c->base = start & ~(uint64_t)(WK_BLOCK - 1);
 	if (end - c->base > c->limits->text_bytes)
 		return -E2BIG;
 	c->blocks = (uint32_t)((end - c->base) >> WK_BLOCK_SHIFT) + 1;
 	c->index = calloc((size_t)c->blocks + 1, sizeof(*c->index));
 	return c->index ? 0 : -ENOMEM;
+}
+
+/* Blocks from the first to the last place. */
+static int index_places(struct compiler *c)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < c->p.n; i++)
+		end = MAX(end, c->p.v[i].start + c->p.v[i].size);
+	return make_index(c, c->p.v[0].start, end);
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -354,10 +359,29 @@ int unwtab_compile(const struct elf *elf, const struct unwtab_debug *debug,
 	int r = places_find(elf, debug, limits, &c.p, &c.stats);
 
 	if (!r)
-		r = make_index(&c);
+		r = index_places(&c);
 	if (!r)
 		r = compile_places(&c);
 	return r ? r : serialise(&c, ret);
+}
+
+int unwtab_build(const struct unwtab_rule *rules, size_t n, const struct unwtab_limits *limits,
+		 struct unwtab **ret)
+{
+	struct compiler c cleanup(compiler_cleanup) = {
+		.limits = limits, .sides = MAP_INIT(sizeof(struct wk_side)),
+	};
+	int r = make_index(&c, rules[0].addr, rules[n - 1].addr);
+
+	if (r)
+		return r;
+	put_row(&c, c.base, (struct wk_row){ .cfa = WK_CFA_NONE });
+	for (size_t i = 0; i < n; i++)
+		put_row(&c, rules[i].addr, rules[i].row);
+	if (!c.err)
+		commit_row(&c);
+	fill_index(&c, UINT64_MAX);
+	return c.err ? c.err : serialise(&c, ret);
 }
 
 void unwtab_free(struct unwtab *t)

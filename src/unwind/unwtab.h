@@ -81,6 +81,15 @@ struct unwtab_debug {
  *	-ENOMEM, and what pread says */
 int must_check unwtab_compile(const struct elf *elf, const struct unwtab_debug *debug,
 			      const struct unwtab_limits *limits, struct unwtab **ret);
+/* A table of generated code, of rules in order of their addresses, which are its offsets. Each is in force
+ * until the next; the last must be WK_CFA_NONE and is where the table ends. WK_CFA_SIDE isn't possible. n >= 2.
+ * -E2BIG as above, -ENOMEM. */
+struct unwtab_rule {
+	uint64_t addr;
+	struct wk_row row;	/* pc isn't read */
+};
+int must_check unwtab_build(const struct unwtab_rule *rules, size_t n,
+			    const struct unwtab_limits *limits, struct unwtab **ret);
 void unwtab_free(struct unwtab *t);
 
 /* The table, wick_rows.h; borrowed until unwtab_free. */
