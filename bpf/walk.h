@@ -247,6 +247,21 @@ static __always_inline void find_vdso(struct wk_file *ret)
 		*ret = *known;
 }
 
+/* Rows of code that the process has made, if there are any. */
+static __noinline void find_generated(struct walk *w, struct wk_file *ret)
+{
+	struct wk_file_key *key = &w->event.key;
+	struct wk_file *known;
+
+	key->ino = w->sample.start_time;
+	key->mtime_ns = w->sample.exec_id;
+	key->dev = WK_DEV_GENERATED;
+	key->generation = w->sample.pid;
+	known = bpf_map_lookup_elem(&files, key);
+	if (known)
+		*ret = *known;
+}
+
 /* The mapping that holds addr, 0 if none does; its range in w->range. A second try when the first finds
  * something else: a tree that is being changed, by another thread or by the very system call that the
  * tick has hit. */
@@ -309,11 +324,16 @@ __noinline u32 vma_learn(u64 addr)
 		file_key(file, &w->event.key);
 		if (find_file(w, vma, file, &e->file) && e->file.rows != WK_ROWS_ANON)
 			e->frame = WK_FRAME_MAKE_FILE(e->file.id, off);
+		if (e->exec && e->file.rows == WK_ROWS_ANON)
+			find_generated(w, &e->file);
 	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
 		find_vdso(&e->file);
 		e->frame = WK_FRAME_MAKE_FILE(WK_FILE_VDSO, 0);
-	} else if (e->exec && !(BPF_CORE_READ(v, vm_flags) & 2)) {	/* VM_WRITE: code that may change */
-		find_copied(w, e);
+	} else if (e->exec) {
+		if (!(BPF_CORE_READ(v, vm_flags) & 2))	/* VM_WRITE: code that may change */
+			find_copied(w, e);
+		if (e->file.id == WK_FILE_NONE || e->file.rows == WK_ROWS_ANON)
+			find_generated(w, &e->file);
 	}
 	return n;
 }

@@ -281,7 +281,7 @@ __noinline u32 walk_frame(void)
 		return WALK_CAPTURE;	/* this frame is pushed when the walk goes on */
 	__builtin_memset(&w->row, 0, sizeof(w->row));
 	if (v->file.rows == WK_ROWS_HERE)
-		r = find_row(n, WK_FRAME_FILE_OFF(v->frame) + (addr - v->start));
+		r = find_row(n, v->frame == v->start ? addr : WK_FRAME_FILE_OFF(v->frame) + (addr - v->start));
 	/* nobody called a signal trampoline: its address isn't a return address */
 	push_frame(w, v->frame + (addr - v->start) + (w->row.cfa == WK_CFA_SIGNAL && !w->regs.leaf));
 	if (w->sample.user_outcome == WK_USER_COMPAT)

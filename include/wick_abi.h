@@ -202,6 +202,11 @@ struct wk_file_key {		/* one version of one file: a rewrite in place changes the
  * if its bytes are the file's at the same distance. */
 #define WK_DEV_COPIED 0xffffffffU
 
+/* As dev: no file, but what a process has made itself. Userspace puts unwind rows there, by address, if its
+ * code keeps no frame pointers. ino is the process's start_time, mtime_ns its exec_id, generation its pid,
+ * as in struct wk_sample. */
+#define WK_DEV_GENERATED 0xfffffffeU
+
 /* Event ring. Each record starts with its type. */
 enum wk_event_type {
 	WK_EVENT_FILE = 1,	/* struct wk_file_event */

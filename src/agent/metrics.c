@@ -63,6 +63,9 @@ static void sampling(struct buf *b, const struct agent_figures *f)
 	prom_count(b, "wick_unwind_files_total", f->unwinder.compiled, "result", "rows", NULL);
 	prom_count(b, "wick_unwind_files_total", f->unwinder.without, "result", "no_cfi", NULL);
 	prom_count(b, "wick_unwind_files_total", f->unwinder.failed, "result", "failed", NULL);
+	one(b, "wick_unwind_generated_refused_total", PROM_COUNTER,
+	    "Unwind tables of code that processes make, over unwind-bytes or max-files.",
+	    f->unwinder.generated_refused);
 	one(b, "wick_unwind_evictions_total", PROM_COUNTER,
 	    "Unwind tables taken away for others, over unwind-bytes.", f->unwinder.evicted);
 	one(b, "wick_copied_stacks_total", PROM_COUNTER,
@@ -153,6 +156,10 @@ static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_
 	    p.processes);
 	one(b, "wick_jit_functions_refused_total", PROM_COUNTER, "Listed functions over jit-bytes.",
 	    p.refused_code);
+	one(b, "wick_jit_processes_with_rows", PROM_GAUGE,
+	    "Processes whose code keeps no frame pointers and has unwind rows instead.", p.with_rows);
+	one(b, "wick_jit_functions_without_rows", PROM_GAUGE,
+	    "Functions of these that are too many or too far apart to have rows.", p.refused_rows);
 	one(b, "wick_jit_frames_refused_total", PROM_COUNTER, "Frames of processes over jit-processes.",
 	    p.refused_processes);
 }

@@ -94,6 +94,9 @@ static void print_code_limits(FILE *out, const struct recorder *rec)
 	if (st.refused_code)
 		fprintf(out, "wick: lists of generated code over --jit-bytes: %llu functions left out\n",
 			(unsigned long long)st.refused_code);
+	if (st.refused_rows)
+		fprintf(out, "wick: %llu functions of code without frame pointers are too many or too far "
+			     "apart: callers may be missing there\n", (unsigned long long)st.refused_rows);
 	if (st.refused_processes)
 		fprintf(out, "wick: more processes with generated code than --jit-processes: %llu frames "
 			     "stayed addresses\n", (unsigned long long)st.refused_processes);
@@ -145,6 +148,9 @@ static void print_limits(FILE *out, const struct recorder *rec)
 		fprintf(out, "wick: %llu files whose unwind tables could not be made: frame pointers "
 			     "there\n", (unsigned long long)u->failed);
 
+	if (u->generated_refused)
+		fprintf(out, "wick: %llu unwind tables of generated code over --unwind-bytes or --max-files: "
+			     "callers may be missing there\n", (unsigned long long)u->generated_refused);
 	if (c[WK_NOTE_FILES_FULL])
 		fprintf(out, "wick: more files than --max-files: %llu look-ups stayed addresses\n",
 			(unsigned long long)c[WK_NOTE_FILES_FULL]);

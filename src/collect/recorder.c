@@ -165,6 +165,15 @@ static struct sampler_handler handler(struct recorder *rec)
 	};
 }
 
+static int on_rows(void *ctx, const struct process_key *p, const struct unwtab *table)
+{
+	struct recorder *rec = ctx;
+	const struct wk_file_key key = { .ino = p->start_time, .mtime_ns = p->exec_id,
+					 .dev = WK_DEV_GENERATED, .generation = p->pid };
+
+	return unwinder_generated(rec->unwinder, &key, table);
+}
+
 /* Counters of BPF, and the outcomes of the stacks that were walked here. */
 static void refresh_counters(struct recorder *rec)
 {
@@ -182,9 +191,12 @@ int recorder_drain(struct recorder *rec, struct err *e)
 
 	if (r)
 		return err_set(e, r, "can't read the samples: %s", strerror(-r));
-	rec->next_drain = clock_monotonic() + rec->drain_ns;
+	rec->pace = MIN(2 * rec->pace, rec->drain_ns);
+	rec->next_drain = clock_monotonic() + rec->pace;
 	refresh_counters(rec);
 	r = processes_refresh(rec->processes, clock_monotonic() + RECORDER_NAMES_NS);
+	if (!r)
+		r = processes_rows(rec->processes, clock_monotonic() + RECORDER_NAMES_NS, on_rows, rec);
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
@@ -209,7 +221,8 @@ int recorder_start(struct recorder *rec, struct err *e)
 	rec->cpus = sampler_cpus(rec->sampler);
 	rec->time_nanos = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 	rec->started = clock_monotonic();
-	rec->next_drain = rec->started + rec->drain_ns;
+	rec->pace = MIN((uint64_t)RECORDER_FIRST_NS, rec->drain_ns);
+	rec->next_drain = rec->started + rec->pace;
 	return 0;
 }
 

@@ -7,8 +7,9 @@
  *	r = recorder_finish(rec, &e);			// stop and drain the rest
  *	... rec->samples, rec->files, counters ...
  *
- * Drains once a second or every rec->drain_ns (so that an interrupted recording has nearly everything) and whenever a
- * region is half full. Opens announced files at once.
+ * Drains once a second or every rec->drain_ns (so that an interrupted recording has nearly everything), sooner at
+ * first (so that what only samples tell of processes, such as that their code keeps no frame pointers, is soon
+ * known), and whenever a region is half full. Opens announced files at once.
  */
 #ifndef WICK_RECORDER_H
 #define WICK_RECORDER_H
@@ -41,12 +42,14 @@ struct recorder {
 	uint64_t drain_ns;		/* between drains; RECORDER_DRAIN_NS unless changed */
 	/* private */
 	uint64_t started, next_drain;	/* monotonic ns */
+	uint64_t pace;			/* to the drain after the next */
 	uint64_t *frames;		/* of the stack at hand */
 	size_t frames_cap;
 };
 
 enum {
 	RECORDER_DRAIN_NS = 1000000000,
+	RECORDER_FIRST_NS = 100000000,	/* to the first drain; doubles from one to the next */
 	/* at most, for what runtimes say of their code: after each drain; at the end */
 	RECORDER_NAMES_NS = 50000000,
 	RECORDER_FINISH_NS = 2000000000,

@@ -60,7 +60,8 @@ static const struct wk_capture_vma *find_vma(const struct wk_capture *c, uint64_
 /* A signal trampoline's *frame is put right: nobody called it, so its address isn't a return address. */
 static uint32_t step(struct wk_regs *regs, const struct replay_rows *rows, uint64_t *frame)
 {
-	uint64_t offset = WK_FRAME_FILE_OFF(*frame);
+	bool is_file = WK_FRAME_TAG(*frame) == WK_FRAME_FILE;
+	uint64_t offset = is_file ? WK_FRAME_FILE_OFF(*frame) : *frame;
 	struct wk_side side = { 0 };
 	struct wk_row row = { 0 };
 	bool found = rows->state == WK_ROWS_HERE && rows->words &&
@@ -119,6 +120,8 @@ int replay(const struct wk_capture *c, replay_source *source, void *ctx, bool fi
 		}
 		if (rows.state == WK_ROWS_ANON)
 			frame = addr;
+		if (WK_FRAME_TAG(frame) == WK_FRAME_RAW)
+			rows = source(ctx, WK_FILE_NONE);
 		outcome = step(&regs, &rows, &frame);
 		ret->frames[ret->n++] = frame;
 	}

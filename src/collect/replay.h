@@ -19,6 +19,7 @@ struct replay_rows {
 	const uint64_t *words;
 	size_t n;
 };
+/* WK_FILE_NONE: of code that the process of the capture has made, by address. */
 typedef struct replay_rows replay_source(void *ctx, uint32_t file_id);
 
 enum { REPLAY_FRAMES = 4 * WK_LEAF_FRAMES };	/* deeper ones end with WK_USER_DEPTH */

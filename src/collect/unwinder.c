@@ -17,6 +17,12 @@ struct file_use {
 	uint64_t last_used;	/* work round in which a sample had it */
 };
 
+struct generated {
+	struct wk_file_key key;
+	uint32_t id;
+	uint64_t bytes;
+};
+
 struct waiting {
 	struct wk_capture *capture;	/* only its used part */
 	size_t size;
@@ -33,6 +39,9 @@ struct unwinder {
 	size_t use_cap;
 	struct waiting *waiting;
 	size_t nwaiting, waiting_cap;
+	struct generated *generated;
+	size_t ngenerated, generated_cap;
+	const struct wk_capture *at_hand;	/* being walked */
 	struct replay_walk walk;
 	struct unwinder_stats stats;
 	uint64_t copied_ns;	/* of the stack being delivered */
@@ -108,6 +117,7 @@ void unwinder_free(struct unwinder *u)
 	for (size_t i = 0; i < u->nwaiting; i++)
 		free(u->waiting[i].capture);
 	free(u->waiting);
+	free(u->generated);
 	free(u->use);
 	free(u);
 }
@@ -216,6 +226,85 @@ static void install(struct unwinder *u, const struct compiled *c)
 	u->stats.compiled++;
 }
 
+/* ---- code that processes make ---- */
+
+static struct generated *find_generated(struct unwinder *u, const struct wk_file_key *key)
+{
+	for (size_t i = 0; i < u->ngenerated; i++)
+		if (!memcmp(&u->generated[i].key, key, sizeof(*key)))
+			return &u->generated[i];
+	return NULL;
+}
+
+static void drop_generated(struct unwinder *u, struct generated *g)
+{
+	struct wk_file f = { .id = g->id };
+
+	(void)!sampler_set_generated(u->sampler, &g->key, &f, NULL, 0);
+	*g = u->generated[--u->ngenerated];
+}
+
+/* NULL: no memory, or no id. */
+static struct generated *add_generated(struct unwinder *u, const struct wk_file_key *key)
+{
+	struct generated g = { .key = *key };
+
+	if (array_grow(&u->generated, &u->generated_cap, u->ngenerated + 1, sizeof(g)) ||
+	    sampler_take_id(u->sampler, &g.id))
+		return NULL;
+	u->generated[u->ngenerated++] = g;
+	return &u->generated[u->ngenerated - 1];
+}
+
+int unwinder_generated(struct unwinder *u, const struct wk_file_key *key, const struct unwtab *table)
+{
+	struct generated *g = find_generated(u, key);
+	struct wk_file f = { 0 };
+	const uint64_t *words;
+	uint64_t bytes;
+	size_t n;
+
+	if (!table) {
+		if (g)
+			drop_generated(u, g);
+		return 0;
+	}
+	if (!g)
+		g = add_generated(u, key);
+	if (!g) {
+		u->stats.generated_refused++;
+		return 0;
+	}
+	words = unwtab_words(table, &n);
+	bytes = n * sizeof(*words);
+	f.id = g->id;
+	f.table = *unwtab_table(table);
+	if (!make_room(u, bytes > g->bytes ? bytes - g->bytes : 0) ||
+	    sampler_set_generated(u->sampler, key, &f, words, n)) {
+		u->stats.generated_refused++;
+		drop_generated(u, g);
+		return 0;
+	}
+	g->bytes = bytes;
+	return 0;
+}
+
+/* Of the process whose stack is being walked. */
+static struct replay_rows generated_rows(struct unwinder *u)
+{
+	const struct wk_sample *s = &u->at_hand->sample;
+	const struct wk_file_key key = { .ino = s->start_time, .mtime_ns = s->exec_id,
+					 .dev = WK_DEV_GENERATED, .generation = s->pid };
+	const struct generated *g = find_generated(u, &key);
+	struct replay_rows r = { .state = WK_ROWS_NONE };
+
+	if (g)
+		r.words = sampler_rows(u->sampler, g->id, &r.table, &r.n);
+	if (r.words)
+		r.state = WK_ROWS_HERE;
+	return r;
+}
+
 /* ---- waiting stacks ---- */
 
 static struct replay_rows rows_of(void *ctx, uint32_t id)
@@ -230,6 +319,8 @@ static struct replay_rows rows_of(void *ctx, uint32_t id)
 	struct unwinder *u = ctx;
 	struct replay_rows r = { .state = WK_ROWS_NONE };
 
+	if (id == WK_FILE_NONE)
+		return generated_rows(u);
 	if (id >= u->use_cap)
 		return r;
 	r.state = states[u->use[id].state];
@@ -261,7 +352,10 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 
 	for (size_t i = 0; i < u->nwaiting; i++) {
 		struct waiting *w = &u->waiting[i];
-		int r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
+		int r;
+
+		u->at_hand = w->capture;
+		r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
 
 		if (r == -EAGAIN && !ret && (final || u->waiting_bytes > u->copied_bytes)) {
 			u->stats.hurried++;

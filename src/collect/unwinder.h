@@ -19,6 +19,7 @@
 #include "symbol/files.h"
 
 struct unwinder;
+struct unwtab;
 
 enum {
 	UNWINDER_FINISH_SECONDS = 20,		/* to wait at the end for rows being compiled */
@@ -35,6 +36,7 @@ enum {
 
 struct unwinder_stats {
 	uint64_t compiled, without, failed;	/* files: with rows, without CFI, unreadable or over a limit */
+	uint64_t generated_refused;		/* tables of code that processes make, over the limits */
 	uint64_t evicted;			/* tables taken away for others */
 	uint64_t captured, hurried;		/* stacks walked here; of them before their rows were there */
 	uint64_t outcomes[WK_OUTCOME_MAX];	/* of the stacks walked here */
@@ -47,6 +49,10 @@ void unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(unwinder, struct unwinder *, unwinder_free)
 
 int must_check unwinder_file(struct unwinder *u, uint32_t id);
+/* Rows of the code that a process has made (WK_DEV_GENERATED); table NULL: it has gone. Over the limit, or
+ * without an id for it: frame pointers there. -ENOMEM. */
+int must_check unwinder_generated(struct unwinder *u, const struct wk_file_key *key,
+				  const struct unwtab *table);
 int must_check unwinder_capture(struct unwinder *u, const struct wk_capture *c, size_t size);
 void unwinder_used(struct unwinder *u, uint64_t frame, uint64_t count);
 /* The file goes: BPF no longer knows it. False while its rows are being compiled: not yet. */

@@ -692,9 +692,11 @@ void sampler_release_id(struct sampler *s, uint32_t id)
 
 static int set_file(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f)
 {
-	/* The vDSO isn't announced, so its key may be new. */
+	/* The vDSO and generated code aren't announced, so the key may be new. */
+	bool any = f->id == WK_FILE_VDSO || key->dev == WK_DEV_GENERATED;
+
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.files), key, f,
-				   f->id == WK_FILE_VDSO ? BPF_ANY : BPF_EXIST) ? -errno : 0;
+				   any ? BPF_ANY : BPF_EXIST) ? -errno : 0;
 }
 
 int sampler_set_rows(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f,
@@ -716,6 +718,21 @@ void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_
 
 	(void)set_file(s, key, &f);
 	tables_drop(&s->tables, id);
+}
+
+int sampler_take_id(struct sampler *s, uint32_t *ret)
+{
+	return bpf_map_lookup_and_delete_elem(bpf_map__fd(s->skel->maps.free_ids), NULL, ret) ? -errno : 0;
+}
+
+int sampler_set_generated(struct sampler *s, const struct wk_file_key *key, const struct wk_file *f,
+			  const uint64_t *words, size_t n)
+{
+	if (words)
+		return sampler_set_rows(s, key, f, words, n);
+	sampler_evict_file(s, key, f->id);
+	sampler_release_id(s, f->id);
+	return 0;
 }
 
 const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *ret,

@@ -120,6 +120,12 @@ int must_check sampler_set_rows(struct sampler *s, const struct wk_file_key *key
 /* Takes the rows away again: the file's frames are walked as if they were still coming. */
 void sampler_drop_rows(struct sampler *s, const struct wk_file_key *key, uint32_t id);
 
+/* The same for code that a process has made: key has WK_DEV_GENERATED, and f->id is one that sampler_take_id()
+ * gave. words NULL: no more rows, and the id is free again. */
+int must_check sampler_take_id(struct sampler *s, uint32_t *ret);	/* -ENOENT: all are in use */
+int must_check sampler_set_generated(struct sampler *s, const struct wk_file_key *key,
+				     const struct wk_file *f, const uint64_t *words, size_t n);
+
 /* A table that was given to BPF, as mapped memory: NULL if there is none now. Borrowed until the rows
  * are set anew or dropped, or sampler_unmap_rows(). */
 const uint64_t *sampler_rows(struct sampler *s, uint32_t id, struct wk_table *ret,

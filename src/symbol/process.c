@@ -7,11 +7,13 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "symbol/runtime.h"
+#include "symbol/runtime_rows.h"
 
 #define NONE UINT32_MAX
 
 enum {
 	DRAIN_NS = 50000000,	/* that one drain takes at most */
+	ROWS_CHECKS = 4096,	/* functions of a process whose frames are looked at, without finding any */
 	ASK_PAUSE_US = 10000,	/* between two looks at whether an answer is there */
 };
 
@@ -33,6 +35,9 @@ struct process {
 	struct runtime *runtime;
 	struct strtab names;
 	uint32_t first;		/* frame, or NONE */
+	struct runtime_rows *rows;	/* NULL: its frames are found by frame pointers */
+	uint32_t checked;	/* functions, for whether that is so */
+	bool has_rows;		/* handed out */
 	bool news;		/* it has told what frames weren't bound to yet */
 };
 
@@ -80,6 +85,7 @@ int processes_new(const struct processes_options *o, struct processes **ret)
 static void process_done(struct process *x)
 {
 	runtime_free(x->runtime);
+	runtime_rows_free(x->rows);
 	strtab_free(&x->names);
 }
 
@@ -152,6 +158,11 @@ static int bind_frame(struct process *x, struct frame *f)
 	f->name = name;
 	f->start = code.start;
 	f->line = code.line;
+	if (!x->rows && x->checked < ROWS_CHECKS) {
+		x->checked++;
+		if (runtime_rows_needed(x->runtime, f->address))
+			return runtime_rows_new(&x->rows);
+	}
 	return 0;
 }
 
@@ -349,6 +360,38 @@ int processes_refresh(struct processes *p, uint64_t deadline)
 	return r == -ENOMEM ? r : 0;
 }
 
+static int hand_out(struct process *x, uint64_t deadline, processes_rows_fn *each, void *ctx)
+{
+	struct unwtab *table = NULL;
+	int r;
+
+	if (runtime_is_over(x->runtime)) {
+		runtime_rows_free(take(x->rows));
+		x->checked = ROWS_CHECKS;
+		r = x->has_rows ? each(ctx, &x->key, NULL) : 0;
+		x->has_rows = false;
+		return r;
+	}
+	r = runtime_rows_update(x->rows, x->runtime, deadline, &table);
+	if (table && (!r || r == -EAGAIN)) {
+		x->has_rows = true;
+		r = each(ctx, &x->key, table);
+	}
+	unwtab_free(table);
+	return r == -EAGAIN ? 0 : r;
+}
+
+int processes_rows(struct processes *p, uint64_t deadline, processes_rows_fn *each, void *ctx)
+{
+	HOLD(p);
+	int r = 0;
+
+	for (size_t i = 0; i < p->keys.n && !r; i++)
+		if (p->all[i].rows)
+			r = hand_out(&p->all[i], deadline, each, ctx);
+	return r;
+}
+
 static bool anyone_is_asked(struct processes *p)
 {
 	HOLD(p);
@@ -464,6 +507,8 @@ int processes_forget(struct processes *p, uint64_t before)
 
 	if (!used || !moved)
 		return -ENOMEM;
+	for (size_t i = 0; i < p->keys.n; i++)
+		used[i] = p->all[i].has_rows;
 	for (size_t i = 0; i < p->nframes; i++)
 		if (is_kept(&p->frames[i], before))
 			used[p->frames[i].process] = true;
@@ -513,6 +558,8 @@ void processes_stats(struct processes *p, struct processes_stats *ret)
 
 	for (size_t i = 0; i < p->keys.n; i++) {
 		s.with_names += runtime_speaks(p->all[i].runtime);
+		s.with_rows += p->all[i].has_rows;
+		s.refused_rows += p->all[i].rows ? runtime_rows_left_out(p->all[i].rows) : 0;
 		s.refused_code += runtime_refused(p->all[i].runtime);
 		s.bytes += runtime_bytes(p->all[i].runtime);
 	}

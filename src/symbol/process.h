@@ -25,6 +25,10 @@
  * kept, so that what is written before the process ends can be read afterwards. Of a process that was gone when it was met, a file in our own /tmp is taken if
  * root or our own user wrote it after the process began.
  *
+ * Where a sampled function calls others without keeping a frame pointer, the walk would miss callers. Then
+ * the unwind rows of all that the runtime lists are made (runtime_rows.h) and handed out, again whenever
+ * the list grows: processes_rows().
+ *
  * Limits: bytes of address tables (options.max_bytes; more code stays without names), processes
  * (max_processes; the addresses of others stay WK_FRAME_RAW). Both are counted. One process gets at most
  * a part of the bytes (PROCESSES_SHARE), and a small one (max_bytes / max_processes) also when they are
@@ -41,6 +45,7 @@
 #include "wick_abi.h"
 
 struct processes;
+struct unwtab;
 
 struct process_key {		/* an incarnation: exec makes another */
 	uint64_t start_time, exec_id;	/* as in struct wk_sample */
@@ -78,6 +83,8 @@ struct processes_stats {
 	uint32_t with_names;	/* of them that say something about their code */
 	uint64_t refused_processes;	/* addresses of processes over max_processes */
 	uint64_t refused_code;	/* functions over max_bytes */
+	uint32_t with_rows;	/* processes whose code keeps no frame pointers */
+	uint64_t refused_rows;	/* functions of theirs without rows, over the limits of runtime_rows.h */
 	uint64_t bytes;		/* of address tables */
 	uint64_t frames;	/* words in force */
 };
@@ -94,6 +101,11 @@ int must_check processes_frame(struct processes *p, const struct process_key *ke
 /* Reads what the runtimes have written since; stops at the deadline (CLOCK_MONOTONIC ns) and goes on
  * there the next time. What can't be read is just not known. 0, -ENOMEM. */
 int must_check processes_refresh(struct processes *p, uint64_t deadline);
+/* Hands out the rows that are new; a table (by address, borrowed for the call) replaces the one before, NULL
+ * means that the process has gone. To be called after each refresh. each() may not call back. What each()
+ * returns if that isn't 0; -ENOMEM. */
+typedef int processes_rows_fn(void *ctx, const struct process_key *key, const struct unwtab *table);
+int must_check processes_rows(struct processes *p, uint64_t deadline, processes_rows_fn *each, void *ctx);
 /* The last time before the frames are named: Java machines are asked once more and waited for. */
 int must_check processes_finish(struct processes *p, uint64_t deadline);
 
@@ -104,7 +116,7 @@ int must_check processes_lookup(struct processes *p, uint64_t frame, struct proc
 void processes_epoch(struct processes *p, uint64_t epoch);
 /* Forgets the words that were last drained in an epoch before `before`, and the processes that have
  * none any more. They must not be looked up afterwards. 0, -ENOMEM. */
-int processes_forget(struct processes *p, uint64_t before);
+int processes_forget(struct processes *p, uint64_t before);	/* processes with rows go when they have ended */
 
 void processes_stats(struct processes *p, struct processes_stats *ret);
 

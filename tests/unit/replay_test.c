@@ -215,6 +215,26 @@ START_TEST(leaf_without_rows_by_its_code)
 }
 END_TEST
 
+/* Code that the process has made: its rows are by address, and its frames keep their addresses. */
+START_TEST(generated_code_with_rows)
+{
+	struct replay_walk w;
+
+	cap.vmas[0].frame = cap.vmas[0].start;
+	table = (struct wk_table){ .base = 0x400000, .blocks = 1, .rows = 2 };
+	put(BASE + 0x108, 0x400021);
+	put(BASE + 0x118, 0x400151);
+	state[0] = WK_ROWS_HERE;
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.outcome, WK_USER_ROOT);
+	ck_assert_uint_eq(w.n, 3);
+	ck_assert_uint_eq(w.frames[1], 0x400020);
+	state[0] = WK_ROWS_NONE;
+	ck_assert_int_eq(replay(&cap, source, NULL, false, &w), 0);
+	ck_assert_uint_eq(w.outcome, WK_USER_NO_INFO);
+}
+END_TEST
+
 START_TEST(goes_on_from_the_middle)
 {
 	struct replay_walk w;
@@ -245,6 +265,7 @@ int main(void)
 	tcase_add_test(tc, endless_recursion_ends);
 	tcase_add_test(tc, jit_code_goes_by_frame_pointers);
 	tcase_add_test(tc, leaf_without_rows_by_its_code);
+	tcase_add_test(tc, generated_code_with_rows);
 	tcase_add_test(tc, goes_on_from_the_middle);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(sr, CK_ENV);
