@@ -159,7 +159,7 @@ static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_
 	one(b, "wick_jit_processes_with_rows", PROM_GAUGE,
 	    "Processes whose code keeps no frame pointers and has unwind rows instead.", p.with_rows);
 	one(b, "wick_jit_functions_without_rows", PROM_GAUGE,
-	    "Functions of these that are too many or too far apart to have rows.", p.refused_rows);
+	    "Functions of these that are over jit-bytes or too far apart to have rows.", p.refused_rows);
 	one(b, "wick_jit_frames_refused_total", PROM_COUNTER, "Frames of processes over jit-processes.",
 	    p.refused_processes);
 }

@@ -95,8 +95,8 @@ static void print_code_limits(FILE *out, const struct recorder *rec)
 		fprintf(out, "wick: lists of generated code over --jit-bytes: %llu functions left out\n",
 			(unsigned long long)st.refused_code);
 	if (st.refused_rows)
-		fprintf(out, "wick: %llu functions of code without frame pointers are too many or too far "
-			     "apart: callers may be missing there\n", (unsigned long long)st.refused_rows);
+		fprintf(out, "wick: %llu functions of code without frame pointers are over --jit-bytes or too "
+			     "far apart: callers may be missing there\n", (unsigned long long)st.refused_rows);
 	if (st.refused_processes)
 		fprintf(out, "wick: more processes with generated code than --jit-processes: %llu frames "
 			     "stayed addresses\n", (unsigned long long)st.refused_processes);

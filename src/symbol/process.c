@@ -114,21 +114,26 @@ static void unlock_cleanup(pthread_mutex_t **lock)
 	pthread_mutex_t *held cleanup(unlock_cleanup) = &(p)->lock;                                \
 	pthread_mutex_lock(held)
 
+static uint64_t own_bytes(const struct process *x)
+{
+	return runtime_bytes(x->runtime) + runtime_rows_bytes(x->rows);
+}
+
 static uint64_t table_bytes(const struct processes *p)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < p->keys.n; i++)
-		n += runtime_bytes(p->all[i].runtime);
+		n += own_bytes(&p->all[i]);
 	return n;
 }
 
-/* What the tables of one process may take: its own and what is left of all. */
+/* What the tables of one process may take: its own and what is left of all. Names come first: rows make room
+ * for them at their next update. */
 static uint64_t allowance(const struct processes *p, const struct process *x)
 {
 	uint64_t all = table_bytes(p);
-
-	uint64_t left = runtime_bytes(x->runtime) + (all < p->o.max_bytes ? p->o.max_bytes - all : 0);
+	uint64_t left = own_bytes(x) + (all < p->o.max_bytes ? p->o.max_bytes - all : 0);
 
 	return MAX(MIN(left, p->o.max_bytes / PROCESSES_SHARE), p->o.max_bytes / p->o.max_processes);
 }
@@ -360,8 +365,10 @@ int processes_refresh(struct processes *p, uint64_t deadline)
 	return r == -ENOMEM ? r : 0;
 }
 
-static int hand_out(struct process *x, uint64_t deadline, processes_rows_fn *each, void *ctx)
+static int hand_out(struct processes *p, struct process *x, uint64_t deadline, processes_rows_fn *each,
+		    void *ctx)
 {
+	uint64_t max = allowance(p, x), names = runtime_bytes(x->runtime);
 	struct unwtab *table = NULL;
 	int r;
 
@@ -372,7 +379,7 @@ static int hand_out(struct process *x, uint64_t deadline, processes_rows_fn *eac
 		x->has_rows = false;
 		return r;
 	}
-	r = runtime_rows_update(x->rows, x->runtime, deadline, &table);
+	r = runtime_rows_update(x->rows, x->runtime, max - MIN(names, max), deadline, &table);
 	if (table && (!r || r == -EAGAIN)) {
 		x->has_rows = true;
 		r = each(ctx, &x->key, table);
@@ -388,7 +395,7 @@ int processes_rows(struct processes *p, uint64_t deadline, processes_rows_fn *ea
 
 	for (size_t i = 0; i < p->keys.n && !r; i++)
 		if (p->all[i].rows)
-			r = hand_out(&p->all[i], deadline, each, ctx);
+			r = hand_out(p, &p->all[i], deadline, each, ctx);
 	return r;
 }
 
@@ -559,9 +566,9 @@ void processes_stats(struct processes *p, struct processes_stats *ret)
 	for (size_t i = 0; i < p->keys.n; i++) {
 		s.with_names += runtime_speaks(p->all[i].runtime);
 		s.with_rows += p->all[i].has_rows;
-		s.refused_rows += p->all[i].rows ? runtime_rows_left_out(p->all[i].rows) : 0;
+		s.refused_rows += runtime_rows_left_out(p->all[i].rows);
 		s.refused_code += runtime_refused(p->all[i].runtime);
-		s.bytes += runtime_bytes(p->all[i].runtime);
+		s.bytes += own_bytes(&p->all[i]);
 	}
 	*ret = s;
 }

@@ -29,7 +29,7 @@
  * the unwind rows of all that the runtime lists are made (runtime_rows.h) and handed out, again whenever
  * the list grows: processes_rows().
  *
- * Limits: bytes of address tables (options.max_bytes; more code stays without names), processes
+ * Limits: bytes of address tables and of rules (options.max_bytes; more code stays without names or rows), processes
  * (max_processes; the addresses of others stay WK_FRAME_RAW). Both are counted. One process gets at most
  * a part of the bytes (PROCESSES_SHARE), and a small one (max_bytes / max_processes) also when they are
  * used up: whoever lists without end costs others nothing.

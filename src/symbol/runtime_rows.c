@@ -21,6 +21,11 @@ struct list {			/* in order of address, disjoint */
 	size_t nrules, rules_cap;
 };
 
+static uint64_t list_bytes(const struct list *l)
+{
+	return l->n * sizeof(*l->v) + l->nrules * sizeof(*l->rules);
+}
+
 struct runtime_rows {
 	struct list now;
 	uint64_t seen;		/* what of the runtime's list is in it */
@@ -119,7 +124,7 @@ struct update {
 	struct list next;
 	size_t at;		/* in the list before */
 	int mem;
-	uint64_t deadline;
+	uint64_t max_bytes, deadline;
 	bool late;
 	uint64_t left_out;
 };
@@ -132,9 +137,11 @@ static int add_function(void *arg, uint64_t start, uint64_t end, uint64_t where)
 	const struct function *k = known(&u->rr->now, &u->at, &f);
 	int r = array_grow(&u->next.v, &u->next.cap, u->next.n + 1, sizeof(f));
 
-	if (!r && u->next.n >= RUNTIME_ROWS_FUNCTIONS)
+	if (!r && list_bytes(&u->next) >= u->max_bytes) {
 		u->left_out++;
-	if (r || u->next.n >= RUNTIME_ROWS_FUNCTIONS)
+		return 0;
+	}
+	if (r)
 		return r;
 	if (!k && (u->late |= clock_monotonic() >= u->deadline))
 		return 0;
@@ -211,10 +218,10 @@ static int make_table(const struct list *l, uint64_t *left_out, struct unwtab **
 	return r == -E2BIG ? 0 : r;
 }
 
-int runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t deadline,
-			struct unwtab **ret)
+int runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t max_bytes,
+			uint64_t deadline, struct unwtab **ret)
 {
-	struct update u = { .rr = rr, .mem = -1, .deadline = deadline };
+	struct update u = { .rr = rr, .mem = -1, .max_bytes = max_bytes, .deadline = deadline };
 	uint64_t changes = runtime_changes(rt);
 	int mem cleanup(fd_cleanup) = -1, r;
 
@@ -238,7 +245,12 @@ int runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint6
 	return !r && u.late ? -EAGAIN : r;
 }
 
+uint64_t runtime_rows_bytes(const struct runtime_rows *rr)
+{
+	return rr ? list_bytes(&rr->now) : 0;
+}
+
 uint64_t runtime_rows_left_out(const struct runtime_rows *rr)
 {
-	return rr->left_out;
+	return rr ? rr->left_out : 0;
 }

@@ -11,7 +11,8 @@
  * Memory that can't be read, functions that can't be followed: no rows there. x86-64 only; elsewhere none are
  * ever needed.
  * Cost: 10 to 40 us a function, once; updating 50 ns for each function in the list, and 8 bytes of memory for
- * each row and 32 for each function.
+ * each row in the table, here 12 for each rule and 32 for each function: max_bytes at most, twice that
+ * while updating. Functions beyond have no rows.
  */
 #ifndef WICK_SYMBOL_RUNTIME_ROWS_H
 #define WICK_SYMBOL_RUNTIME_ROWS_H
@@ -21,8 +22,7 @@
 
 struct runtime_rows;
 
-enum { RUNTIME_ROWS_FUNCTIONS = 1 << 18 };	/* of a process; the rest has no rows */
-#define RUNTIME_ROWS_SPAN (256ULL << 20)	/* from the first to the last */
+#define RUNTIME_ROWS_SPAN (256ULL << 20)	/* from the first function with rows to the last */
 
 /* Whether the function at addr calls others without a frame pointer of its own. Reads it. */
 bool runtime_rows_needed(const struct runtime *rt, uint64_t addr);
@@ -31,9 +31,10 @@ int must_check runtime_rows_new(struct runtime_rows **ret);
 void runtime_rows_free(struct runtime_rows *rr);
 /* *ret: the table, the caller's; NULL: nothing has changed since the last, or there are no rows. 0; -EAGAIN:
  * the deadline (CLOCK_MONOTONIC ns) came before all was followed, the table has what was; -ENOMEM. */
-int must_check runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t deadline,
-				   struct unwtab **ret);
-/* Functions that the last table doesn't have, over the two limits. */
+int must_check runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t max_bytes,
+				   uint64_t deadline, struct unwtab **ret);
+uint64_t runtime_rows_bytes(const struct runtime_rows *rr);	/* rr NULL: 0 */
+/* Functions that the last table doesn't have, over max_bytes or RUNTIME_ROWS_SPAN. rr NULL: 0. */
 uint64_t runtime_rows_left_out(const struct runtime_rows *rr);
 
 #endif

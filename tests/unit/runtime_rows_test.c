@@ -78,7 +78,7 @@ START_TEST(rows_by_address)
 
 	list(code + 0x10, sizeof(framed), "framed");
 	list(code + 0x20, sizeof(frameless), "frameless");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_ptr_nonnull(t);
 	ck_assert_int_eq(row(t, at(0x14)).cfa, WK_CFA_FP);
 	ck_assert_int_eq(row(t, at(0x20)).cfa, WK_CFA_SP);
@@ -88,7 +88,7 @@ START_TEST(rows_by_address)
 	ck_assert_int_eq(row(t, at(0x18)).cfa, WK_CFA_NONE);	/* between them */
 	ck_assert_int_eq(row(t, at(0x25)).cfa, WK_CFA_NONE);
 	unwtab_free(t);
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_ptr_null(t);	/* as before */
 }
 END_TEST
@@ -99,11 +99,11 @@ START_TEST(code_that_changes)
 	struct unwtab *t;
 
 	list(code + 0x20, sizeof(frameless), "frameless");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	unwtab_free(t);
 	memcpy(code + 0x20, framed, sizeof(framed));
 	list(code + 0x20, sizeof(framed), "framed");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_int_eq(row(t, at(0x24)).cfa, WK_CFA_FP);
 	unwtab_free(t);
 }
@@ -114,9 +114,9 @@ START_TEST(goes_on_after_the_deadline)
 	struct unwtab *t;
 
 	list(code + 0x20, sizeof(frameless), "frameless");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, 0, &t), -EAGAIN);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, 0, &t), -EAGAIN);
 	ck_assert_ptr_null(t);
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_ptr_nonnull(t);
 	unwtab_free(t);
 }
@@ -136,7 +136,7 @@ START_TEST(far_apart)
 	list(code + 0x10, sizeof(framed), "framed");
 	list(code + 0x20, sizeof(frameless), "frameless");
 	list(far, sizeof(frameless), "far");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_int_eq(row(t, at(0x21)).cfa_off, 2);
 	if (far - code > (ptrdiff_t)RUNTIME_ROWS_SPAN || code - far > (ptrdiff_t)RUNTIME_ROWS_SPAN)
 		ck_assert_int_eq(unwtab_lookup(t, (uint64_t)(uintptr_t)far, &r, &side), -ENOENT);
@@ -144,6 +144,24 @@ START_TEST(far_apart)
 		ck_assert_uint_eq(runtime_rows_left_out(rr), 1);
 	unwtab_free(t);
 	munmap(far, 4096);
+}
+END_TEST
+
+/* In order of address, as far as the bytes reach. */
+START_TEST(over_the_bytes)
+{
+	struct wk_side side;
+	struct unwtab *t;
+	struct wk_row r;
+
+	list(code + 0x10, sizeof(framed), "framed");
+	list(code + 0x20, sizeof(frameless), "frameless");
+	ck_assert_int_eq(runtime_rows_update(rr, rt, 1, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(row(t, at(0x14)).cfa, WK_CFA_FP);
+	ck_assert(unwtab_lookup(t, at(0x21), &r, &side) || r.cfa == WK_CFA_NONE);
+	ck_assert_uint_eq(runtime_rows_left_out(rr), 1);
+	ck_assert_uint_gt(runtime_rows_bytes(rr), 0);
+	unwtab_free(t);
 }
 END_TEST
 
@@ -158,7 +176,7 @@ START_TEST(nonsense)
 	ck_assert(!runtime_rows_needed(rt, at(0x22)));
 	memset(code, 0, 4096);
 	list(code, 0x200, "zeros");
-	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, &t), 0);
+	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
 	ck_assert_ptr_null(t);
 }
 END_TEST
@@ -177,6 +195,7 @@ int main(void)
 	tcase_add_test(t, code_that_changes);
 	tcase_add_test(t, goes_on_after_the_deadline);
 	tcase_add_test(t, far_apart);
+	tcase_add_test(t, over_the_bytes);
 	tcase_add_test(t, nonsense);
 #endif
 	suite_add_tcase(s, t);
