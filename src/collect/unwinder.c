@@ -42,6 +42,7 @@ struct unwinder {
 	struct generated *generated;
 	size_t ngenerated, generated_cap;
 	const struct wk_capture *at_hand;	/* being walked */
+	size_t tried;			/* so many of them can't go on before there are new rows */
 	struct replay_walk walk;
 	struct unwinder_stats stats;
 	uint64_t copied_ns;	/* of the stack being delivered */
@@ -343,29 +344,32 @@ static int deliver(struct unwinder *u, const struct wk_capture *c, const struct 
 	return h->sample(h->ctx, &sample, w->frames, w->n, (const uint64_t *)c->kernel, c->nr_kernel);
 }
 
-/* Tries each waiting stack, oldest first. Those that still can't go on do so without rows at the end
- * (final), or while there are too many of them. */
-static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, bool final)
+/* Tries each waiting stack, oldest first, but for the first so many, which were tried with the same rows. Those
+ * that still can't go on do so without rows at the end (final), or while there are too many of them. */
+static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, bool final, size_t tried)
 {
 	size_t kept = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < u->nwaiting; i++) {
 		struct waiting *w = &u->waiting[i];
+		bool over = final || u->waiting_bytes > u->copied_bytes;
 		int r;
 
+		if (ret || (i < tried && !over)) {
+			u->waiting[kept++] = *w;
+			continue;
+		}
 		u->at_hand = w->capture;
-		r = ret ? -EAGAIN : replay(w->capture, rows_of, u, false, &u->walk);
-
-		if (r == -EAGAIN && !ret && (final || u->waiting_bytes > u->copied_bytes)) {
+		r = replay(w->capture, rows_of, u, false, &u->walk);
+		if (r == -EAGAIN && over) {
 			u->stats.hurried++;
 			r = replay(w->capture, rows_of, u, true, &u->walk);
-		} else if (r == -EAGAIN && !ret && u->use[u->walk.missing].state == FILE_UNKNOWN) {
+		} else if (r == -EAGAIN && u->use[u->walk.missing].state == FILE_UNKNOWN) {
 			ret = unwinder_file(u, u->walk.missing);	/* evicted meanwhile */
 		}
 		if (r == -EAGAIN) {
-			if (!ret)
-				compiler_want(u->compiler, u->walk.missing, 1);
+			compiler_want(u->compiler, u->walk.missing, 1);
 			u->waiting[kept++] = *w;
 			continue;
 		}
@@ -375,7 +379,7 @@ static int replay_waiting(struct unwinder *u, const struct sampler_handler *h, b
 		u->waiting_bytes -= w->size;
 		free(w->capture);
 	}
-	u->nwaiting = kept;
+	u->nwaiting = u->tried = kept;
 	if (!kept)
 		sampler_unmap_rows(u->sampler);
 	return ret;
@@ -433,13 +437,16 @@ int unwinder_fd(const struct unwinder *u)
 int unwinder_work(struct unwinder *u, const struct sampler_handler *h)
 {
 	struct compiled c;
+	bool news = false;
 
 	u->round++;
 	while (compiler_take(u->compiler, &c)) {
 		install(u, &c);
 		unwtab_free(c.table);
+		news = true;
 	}
-	return replay_waiting(u, h, false);
+	/* until there is something new, those that couldn't go on still can't */
+	return replay_waiting(u, h, false, news ? 0 : u->tried);
 }
 
 int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
@@ -452,7 +459,7 @@ int unwinder_finish(struct unwinder *u, const struct sampler_handler *h)
 		(void)poll(&p, 1, 100);
 		r = unwinder_work(u, h);
 	}
-	return r ? r : replay_waiting(u, h, true);
+	return r ? r : replay_waiting(u, h, true, 0);
 }
 
 const struct unwinder_stats *unwinder_stats(const struct unwinder *u)
