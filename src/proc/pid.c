@@ -153,6 +153,14 @@ int pid_read_info(int dir, struct pid_info *ret)
 	return b.data ? pid_parse_status(b.data, ret) : -EBADMSG;
 }
 
+bool pid_is_ours(int dir)
+{
+	char its[64], own[64];
+	ssize_t n = readlinkat(dir, "ns/user", its, sizeof(its));
+
+	return n > 0 && readlink("/proc/self/ns/user", own, sizeof(own)) == n && !memcmp(its, own, (size_t)n);
+}
+
 bool pid_owns(const struct pid_info *info, const struct stat *st)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(info->uids); i++)

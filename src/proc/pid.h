@@ -47,6 +47,10 @@ int must_check pid_open_path(int dir, const char *path, int flags);
 /* A file that a link of the process itself leads to, such as "map_files/1000-2000". */
 int must_check pid_open_link(int dir, const char *link, struct stat *ret);
 
+/* Whether it is of our own user namespace: nobody without rights on this host can have mounted what it sees, or
+ * chosen its root. False also when that can't be told. */
+bool pid_is_ours(int dir);
+
 /* Whether it can have been written by the process (one of its user ids) or by root. */
 bool pid_owns(const struct pid_info *info, const struct stat *st);
 
