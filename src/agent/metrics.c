@@ -6,6 +6,8 @@
 
 #include "base/prom.h"
 #include "kernel/outcome.h"
+#include "proc/offload.h"
+#include "symbol/foreign.h"
 
 static void one(struct buf *b, const char *name, enum prom_type type, const char *help,
 		uint64_t value)
@@ -162,6 +164,43 @@ static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_
 	    "Functions of these that are over jit-bytes or too far apart to have rows.", p.refused_rows);
 	one(b, "wick_jit_frames_refused_total", PROM_COUNTER, "Frames of processes over jit-processes.",
 	    p.refused_processes);
+}
+
+/* Files that others serve, and who holds up those who look. */
+static void served(struct buf *b)
+{
+	static const struct {
+		const char *name, *help;
+		enum prom_type type;
+	} m[] = {
+		{ "wick_file_looks_total", "Looks at files that may wait for others, by kind.", PROM_COUNTER },
+		{ "wick_file_timeouts_total", "Of these, not answered in time.", PROM_COUNTER },
+		{ "wick_file_refused_total", "Looks not tried, as those before had not been answered.",
+		  PROM_COUNTER },
+		{ "wick_file_workers_stuck", "Workers left behind in such a look, now.", PROM_GAUGE },
+	};
+	struct foreign_stats c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(m); i++) {
+		prom_metric(b, m[i].name, m[i].type, m[i].help);
+		for (unsigned int k = 0; k < OFFLOAD_KINDS; k++) {
+			struct offload_stats s;
+
+			offload_stats((enum offload_kind)k, &s);
+			prom_count(b, m[i].name,
+				   (const uint64_t[]){ s.calls, s.timeouts, s.refused, s.stuck }[i], "kind",
+				   offload_kind_label((enum offload_kind)k), NULL);
+		}
+	}
+	foreign_stats(&c);
+	one(b, "wick_copy_bytes", PROM_GAUGE, "Copies of files that somebody serves.", c.bytes);
+	one(b, "wick_copied_bytes_total", PROM_COUNTER, "Bytes copied so far.", c.bytes_copied);
+	one(b, "wick_copies_total", PROM_COUNTER, "Files copied, or copied on.", c.copies);
+	one(b, "wick_copies_paused_total", PROM_COUNTER,
+	    "Files not copied, as their file system had not answered before.", c.paused);
+	one(b, "wick_copies_refused_total", PROM_COUNTER, "Files over half of copy-bytes.", c.too_large);
+	one(b, "wick_copies_dropped_total", PROM_COUNTER, "Copies dropped for others, over copy-bytes.",
+	    c.dropped);
 }
 
 static void servers(struct buf *b, struct agent *a, const struct symbolizer_stats *s)
@@ -355,6 +394,7 @@ void metrics_write(struct agent *a, struct buf *b)
 	building(b, a, &f);
 	symbols(b, &s);
 	name_limits(b, a, &s, &lines);
+	served(b);
 	servers(b, a, &s);
 	workloads(b, a);
 	delivery(b, a);

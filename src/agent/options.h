@@ -101,6 +101,7 @@ struct agent_options {
 	uint64_t jit_bytes;		/* of the lists that runtimes make of their code */
 	uint32_t jit_processes;
 	uint64_t symbol_bytes, lines_bytes, lines_ns;
+	uint64_t copy_bytes;		/* of files that aren't read where they lie */
 	char *vmlinux;			/* of the running kernel, for lines; NULL */
 	bool debuginfod;		/* ask the servers of DEBUGINFOD_URLS for debug files */
 	uint64_t debuginfod_ns, debuginfod_bytes; /* of one file */

@@ -263,6 +263,9 @@ const struct option_row agent_rows[] = {
 	  .min = 1, .max = PROCESSES_MAX, .def = "256", .key = "symbols-jit-processes" },
 	{ OPT_SIZE, 0, "symbol-bytes", "BYTES", "memory for symbol tables and names at most",
 	  OPT(symbol_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "8M", .key = "symbols-bytes" },
+	{ OPT_SIZE, 0, "copy-bytes", "BYTES", "copies of files on file systems that somebody serves (FUSE, "
+	  "NFS), at most; 0: not read", OPT(copy_bytes), .max = 4ULL << 30, .def = "32M",
+	  .key = "symbols-copy-bytes" },
 	{ OPT_SIZE, 0, "lines-bytes", "BYTES", "memory for debug information at most",
 	  OPT(lines_bytes), .min = 1 << 20, .max = 64ULL << 30, .def = "32M",
 	  .key = "symbols-lines-bytes" },

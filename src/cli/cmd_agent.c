@@ -3,6 +3,8 @@
 
 #include "cli/agent_options.h"
 #include "cli/commands.h"
+#include "proc/offload.h"
+#include "symbol/foreign.h"
 
 extern char **environ;
 
@@ -93,8 +95,11 @@ static int run_agent(int argc, char **argv, const struct agent_config *c, struct
 	struct rereader rr = { .argc = argc, .argv = argv, .first = c,
 			       .ignored = BUF_INIT(CONFIG_MAX_BYTES) };
 	struct agent_reread hook = { .ctx = &rr, .read = reread };
-	int r = agent_run(&c->o, &hook, e);
+	int r = offload_start(e);
 
+	foreign_limit(c->o.copy_bytes);
+	if (!r)
+		r = agent_run(&c->o, &hook, e);
 	agent_config_free(&rr.generation[0]);
 	agent_config_free(&rr.generation[1]);
 	buf_free(&rr.ignored);

@@ -8,6 +8,7 @@
 #include "proc/cgroup.h"
 #include "proc/host.h"
 #include "proc/maps.h"
+#include "proc/offload.h"
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
@@ -401,7 +402,9 @@ static int run(int argc, char **argv)
 	if (r)
 		return EXIT_OK;
 	if (o.files) {
-		r = check_files(o.files, o.duration, o.unsafe_kernel, &e);
+		r = offload_start(&e);
+		if (!r)
+			r = check_files(o.files, o.duration, o.unsafe_kernel, &e);
 		return r ? run_error(&cmd_check_command, &e) : EXIT_OK;
 	}
 	r = host_read("", &c.host);

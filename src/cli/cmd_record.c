@@ -15,11 +15,13 @@
 #include "proc/cgroup.h"
 #include "proc/child.h"
 #include "proc/host.h"
+#include "proc/offload.h"
 #include "profile/format.h"
 #include "profile/output.h"
 #include "profile/pprof.h"
 #include "profile/report.h"
 #include "symbol/debuginfod.h"
+#include "symbol/foreign.h"
 
 struct options {
 	bool all, inherit, threads, quiet, unsafe_kernel, lines, inlines, java_perfmap;
@@ -27,7 +29,8 @@ struct options {
 	struct u32_list pids, tids;
 	char *cgroup, *container, *event, *output, *vmlinux;
 	uint32_t freq, format, demangle, max_files, jit_processes, top;
-	uint64_t duration, window_bytes, unwind_bytes, copied_bytes, symbol_bytes, jit_bytes, lines_bytes, lines_time;
+	uint64_t duration, window_bytes, unwind_bytes, copied_bytes, symbol_bytes, jit_bytes, copy_bytes, lines_bytes,
+		lines_time;
 	uint64_t debuginfod_bytes, debuginfod_time, debuginfod_wait, debuginfod_cache;
 	uint32_t debuginfod_queue;
 	struct str_list push, labels;
@@ -86,6 +89,9 @@ static const struct option_row rows[] = {
 	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "32M" },
 	{ OPT_U32, 0, "jit-processes", "N", "processes asked for their code at a time",
 	  OPT(jit_processes), .min = 1, .max = PROCESSES_MAX, .def = "256" },
+	{ OPT_SIZE, 0, "copy-bytes", "BYTES",
+	  "copies of files on file systems that somebody serves (FUSE, NFS), at most; 0: not read",
+	  OPT(copy_bytes), .max = 4ULL << 30, .def = "64M" },
 	{ OPT_SIZE, 0, "symbol-bytes", "BYTES",
 	  "memory of symbol tables; beyond it they are read again",
 	  OPT(symbol_bytes), .min = 1 << 20, .max = 4ULL << 30, .def = "16M" },
@@ -630,7 +636,10 @@ static int run_record(const struct options *o, const struct operands *operands)
 		record_done(&r);
 		return usage_error(&cmd_record_command, &e);
 	}
-	ret = open_signals(&r, &e);	/* from here on they end the recording, not us */
+	foreign_limit(o->copy_bytes);
+	ret = offload_start(&e);
+	if (!ret)
+		ret = open_signals(&r, &e);	/* from here on they end the recording, not us */
 	if (!ret)
 		ret = prepare(&r, &e);
 	if (!ret)

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "kernel/outcome.h"
+#include "proc/offload.h"
+#include "symbol/foreign.h"
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -61,6 +63,12 @@ static const char *hint(const struct module *m)
 		return "kernel.kptr_restrict hides names: sysctl kernel.kptr_restrict=1, or CAP_SYSLOG";
 	if (m->error == -EMFILE)
 		return "too many files: raise the limit of open files";
+	if (m->error == -ETIMEDOUT)
+		return "who serves its file system didn't answer in time";
+	if (m->error == -EBUSY)
+		return "who serves its file system, or one like it, didn't answer before";
+	if (m->error == -EFBIG)
+		return "its file system is one of those of which files are copied, and it is over half of --copy-bytes";
 	if (m->error == -ENOTSUP)
 		return "not a 64-bit little-endian ELF file for this architecture";
 	if (m->error)
@@ -133,6 +141,31 @@ static void print_lines(FILE *out, const struct symbolizer *sym)
 	}
 }
 
+/* Looks that somebody else's file system has held up. */
+static void print_served(FILE *out)
+{
+	static const char *const what[] = {
+		[OFFLOAD_OURS] = "files of processes", [OFFLOAD_FOREIGN] = "files of processes in user namespaces",
+		[OFFLOAD_COPY] = "reads of files that somebody serves",
+	};
+	struct foreign_stats copies;
+	struct offload_stats s;
+
+	for (unsigned int i = 0; i < OFFLOAD_KINDS; i++) {
+		offload_stats((enum offload_kind)i, &s);
+		if (s.timeouts || s.refused)
+			fprintf(out, "wick: %s: %llu not answered in time, %llu not tried after that\n", what[i],
+				(unsigned long long)s.timeouts, (unsigned long long)s.refused);
+	}
+	foreign_stats(&copies);
+	if (copies.paused)
+		fprintf(out, "wick: %llu reads not tried of file systems that hadn't answered before\n",
+			(unsigned long long)copies.paused);
+	if (copies.too_large || copies.dropped)
+		fprintf(out, "wick: copies of files over --copy-bytes: %llu not made, %llu dropped for others\n",
+			(unsigned long long)copies.too_large, (unsigned long long)copies.dropped);
+}
+
 static void print_limits(FILE *out, const struct recorder *rec)
 {
 	const struct unwinder_stats *u = unwinder_stats(rec->unwinder);
@@ -164,6 +197,7 @@ static void print_limits(FILE *out, const struct recorder *rec)
 		fprintf(out, "wick: %u of %u files could not be opened before their processes ended\n",
 			files_unopened(rec->files), files_count(rec->files));
 	print_code_limits(out, rec);
+	print_served(out);
 }
 
 static void print_symbols(FILE *out, const struct symbolizer *sym)

@@ -10,6 +10,7 @@
 
 #include "elf/elf.h"
 #include "symbol/debugfile.h"
+#include "symbol/foreign.h"
 #include "unwind/unwtab.h"
 
 struct job {
@@ -18,9 +19,11 @@ struct job {
 	char *path;		/* or NULL */
 	uint64_t wanted;	/* samples that lay in it */
 	uint64_t size;		/* bytes of the file */
+	bool named;		/* fd only names it: reading it may take a while */
 };
 
-/* The first takes any file, the second only small ones, so that libc never waits for a browser. */
+/* The first takes any file, the second only small ones that lie here, so that libc never waits for a browser, nor
+ * for a server. */
 enum { WORKERS = 2, SMALL_FILE = 4 << 20 };
 
 struct worker {
@@ -63,12 +66,13 @@ static const struct elf *open_debug(void *arg)
 	return s->found.elf;
 }
 
-int compile_file(int fd, const char *path, struct unwtab **ret)
+int compile_file(int held, const char *path, struct unwtab **ret)
 {
+	cleanup(fd_cleanup) int fd = foreign_readable(held);
 	cleanup(elf_cleanup) struct elf *elf = NULL;
 	struct debug_search search = { .path = path };
 	const struct unwtab_debug debug = { open_debug, &search };
-	int r = elf_open_fd(fd, &elf, NULL);
+	int r = fd < 0 ? fd : elf_open_fd(fd, &elf, NULL);
 
 	if (r)
 		return r;
@@ -92,7 +96,7 @@ static bool next_job(struct worker *w, struct job *ret)
 	size_t best = c->njobs;
 
 	for (size_t i = 0; i < c->njobs; i++) {
-		if (w->small_only && c->jobs[i].size > SMALL_FILE)
+		if (w->small_only && (c->jobs[i].size > SMALL_FILE || c->jobs[i].named))
 			continue;
 		if (best == c->njobs || worth(&c->jobs[i]) > worth(&c->jobs[best]))
 			best = i;
@@ -200,7 +204,8 @@ int compiler_submit(struct compiler *c, uint32_t id, int fd, const char *path)
 
 	if (j.fd < 0)
 		return -errno;
-	if (!fstat(j.fd, &st))
+	j.named = foreign_is_name(j.fd);
+	if (!foreign_stat(j.fd, &st))
 		j.size = (uint64_t)st.st_size;
 	if (path) {
 		j.path = strdup(path);

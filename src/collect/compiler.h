@@ -40,8 +40,8 @@ bool compiler_take(struct compiler *c, struct compiled *ret);
 /* Files submitted and not yet taken. */
 uint32_t compiler_pending(struct compiler *c);
 
-/* What a worker does with one file, in the calling thread; path as above. 0, or errors of elf_open_fd()
- * and unwtab_compile(). */
-int must_check compile_file(int fd, const char *path, struct unwtab **ret);
+/* What a worker does with one file, in the calling thread; path as above. held may only name it (foreign.h). 0, or
+ * errors of foreign_readable(), elf_open_fd() and unwtab_compile(). */
+int must_check compile_file(int held, const char *path, struct unwtab **ret);
 
 #endif

@@ -1,7 +1,6 @@
 /* mapped.c - see mapped.h. */
 #include "collect/mapped.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 
@@ -10,7 +9,8 @@
 #include "collect/recorder.h"
 #include "collect/setup.h"
 #include "proc/maps.h"
-#include "symbol/fileopen.h"
+#include "proc/pid.h"
+#include "symbol/foreign.h"
 #include "symbol/vdso.h"
 
 enum { MAPPED_FREQ = 99 };
@@ -32,36 +32,37 @@ static uint64_t cpu_ns(void)
 }
 
 /* Through the mapping; without the right to that, by the path beneath the process's root. */
-static int open_area(uint32_t pid, const struct maps_area *a, const char *path)
+static int open_area(uint32_t pid, const struct maps_area *a, const char *path, struct foreign_file *ret)
 {
-	char link[64 + MAPS_PATH_MAX];
-	struct stat st;
+	cleanup(fd_cleanup) int process = pid_open(pid, 0);
+	char link[64];
 	int fd;
 
-	snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)a->start,
+	if (process < 0)
+		return process;
+	snprintf(link, sizeof(link), "map_files/%llx-%llx", (unsigned long long)a->start,
 		 (unsigned long long)a->end);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	snprintf(link, sizeof(link), "/proc/%u/root%s", pid, path);
-	return fileopen_regular(link, 0, &st);
+	fd = foreign_open(process, link, FOREIGN_LINK, ret);
+	return fd >= 0 ? fd : foreign_open(process, path, FOREIGN_FOLLOW, ret);
 }
 
 /* The path helps only if it leads to that very file from our root. */
-static bool is_on_host(int fd, const char *path)
+static bool is_on_host(const struct stat *st, const char *path)
 {
-	struct stat a, b;
+	struct foreign_file here;
+	cleanup(fd_cleanup) int fd = foreign_open(-1, path, FOREIGN_FOLLOW, &here);
 
-	return !fstat(fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fd >= 0 && here.st.st_dev == st->st_dev && here.st.st_ino == st->st_ino;
 }
 
 static void compile_area(uint32_t pid, const struct maps_area *a, struct mapped_file *f)
 {
-	cleanup(fd_cleanup) int fd = open_area(pid, a, f->path);
+	struct foreign_file file;
+	cleanup(fd_cleanup) int fd = open_area(pid, a, f->path, &file);
 	cleanup(unwtab_cleanup) struct unwtab *t = NULL;
 	uint64_t start = cpu_ns();
 
-	f->error = fd < 0 ? fd : compile_file(fd, is_on_host(fd, f->path) ? f->path : NULL, &t);
+	f->error = fd < 0 ? fd : compile_file(fd, is_on_host(&file.st, f->path) ? f->path : NULL, &t);
 	f->took_ns = cpu_ns() - start;
 	if (!f->error)
 		f->stats = *unwtab_stats(t);

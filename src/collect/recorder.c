@@ -75,8 +75,10 @@ static int on_file(void *ctx, const struct wk_file_event *event)
 	const struct file *f;
 	int r = files_announce(rec->files, event, &f);
 
-	/* Perhaps the next process that runs it lives long enough. What may be a copy is of this one only. */
-	if (!r && f->open_error && f->open_error != -EMFILE && event->key.dev != WK_DEV_COPIED) {
+	/* Perhaps the next process that runs it lives long enough, or nobody holds us up. What may be a copy is of
+	 * this one only. */
+	if (!r && f->open_error && f->open_error != -EMFILE && f->open_error != -ETIMEDOUT &&
+	    event->key.dev != WK_DEV_COPIED) {
 		sampler_forget_file(rec->sampler, &event->key);
 		files_forgotten(rec->files, event->id);
 	}

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "proc/maps.h"
+#include "proc/offload.h"
 
 enum { MAPS_BYTES = 8 << 20 };
 
@@ -70,67 +71,101 @@ static void file_name(const struct pid_info *info, char *ret, size_t size)
 	snprintf(ret, size, ".attach_pid%u", info->ns_pid);
 }
 
+/* What follows leads through directories of the process, and so is done by workers. */
+struct whom {
+	uint32_t pid;
+	struct pid_info info;
+};
+
 /* It must be its user's own file. An existing one is another tool's, which does the same just now. */
-static int put_file(struct attach *a, int dir, const struct pid_info *info)
+static int put_file(int tmp, const struct pid_info *info)
 {
 	int fd cleanup(fd_cleanup) = -1;
 	char name[48];
 
-	a->tmp = pid_open_path(dir, "tmp", O_DIRECTORY);
-	if (a->tmp < 0)
-		return a->tmp;
 	file_name(info, name, sizeof(name));
-	fd = openat(a->tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
 	return fchown(fd, info->uids[1], info->gids[1]) ? -errno : 0;
 }
 
-static void remove_file(struct attach *a, const struct pid_info *info)
+static int remove_there(const void *request, const int *fds, void *reply, int *ret_fd)
 {
+	const struct whom *q = request;
 	char name[48];
 
+	(void)reply;
+	(void)ret_fd;
+	file_name(&q->info, name, sizeof(name));
+	return unlinkat(fds[0], name, 0) ? -errno : 0;
+}
+
+/* Also hands out the directory in which the file lies. */
+static int wake_there(const void *request, const int *fds, void *reply, int *ret_fd)
+{
+	const struct whom *q = request;
+	int r;
+
+	(void)reply;
+	if (!(q->info.caught & 1ULL << (SIGQUIT - 1)) || !is_jvm(fds[0]))
+		return -ENOTSUP;
+	*ret_fd = pid_open_path(fds[0], "tmp", O_DIRECTORY);
+	if (*ret_fd < 0)
+		return *ret_fd;
+	r = put_file(*ret_fd, &q->info);
+	return r ? r : send_quit(fds[0], q->pid);
+}
+
+static int by_worker(offload_fn *fn, bool ours, int fd, uint32_t pid, const struct pid_info *info, int *ret_fd)
+{
+	const struct whom q = { pid, *info };
+	char none;
+
+	return offload(&(struct offload_call){ .kind = ours ? OFFLOAD_OURS : OFFLOAD_FOREIGN, .fn = fn,
+					       .request = &q, .request_size = sizeof(q), .fds = { fd }, .nfds = 1,
+					       .reply = &none }, ret_fd);
+}
+
+static void remove_file(struct attach *a, const struct pid_info *info)
+{
 	if (a->tmp < 0)
 		return;
-	file_name(info, name, sizeof(name));
-	(void)unlinkat(a->tmp, name, 0);
-	close(a->tmp);
+	(void)!by_worker(remove_there, a->ours, a->tmp, 0, info, NULL);
+	close(a->tmp);		/* O_PATH: asks nobody */
 	a->tmp = -1;
 }
 
 static int wake(struct attach *a, int dir, uint32_t pid, const struct pid_info *info)
 {
-	int r;
-
-	if (!(info->caught & 1ULL << (SIGQUIT - 1)) || !is_jvm(dir))
-		return -ENOTSUP;
-	r = put_file(a, dir, info);
-	return r ? r : send_quit(dir, pid);
+	return by_worker(wake_there, a->ours, dir, pid, info, &a->tmp);
 }
 
 /* ---- the conversation ---- */
 
 /* -ENOENT: there is no socket (yet). */
-static int dial(struct attach *a, int dir, const struct pid_info *info)
+static int dial_there(const void *request, const int *fds, void *reply, int *ret_fd)
 {
+	const struct pid_info *info = &((const struct whom *)request)->info;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int probe cleanup(fd_cleanup) = -1;
 	struct stat st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "tmp/.java_pid%u", info->ns_pid);
-	probe = pid_open_path(dir, path, 0);
+	(void)reply;
+	probe = pid_open_path(fds[0], path, 0);
 	if (probe < 0)
 		return probe;
 	if (fstat(probe, &st))
 		return -errno;
 	if (!S_ISSOCK(st.st_mode) || !pid_owns(info, &st))
 		return -EPROTO;
-	a->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (a->socket < 0)
+	*ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*ret_fd < 0)
 		return -errno;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", probe);
-	return connect(a->socket, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	return connect(*ret_fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
 }
 
 /* Version, name and three arguments, each with its NUL. */
@@ -192,12 +227,15 @@ static int step(struct attach *a, int dir, uint32_t pid, const struct pid_info *
 
 	if (a->state == ATTACH_ANSWERING)
 		return listen_on(a);
-	r = dial(a, dir, info);
+	a->ours = pid_is_ours(dir);
+	r = by_worker(dial_there, a->ours, dir, pid, info, &a->socket);
 	if (!r) {
 		remove_file(a, info);
 		r = ask(a);
 		return r ? r : enter(a, ATTACH_ANSWERING);
 	}
+	if (r == -EBUSY)	/* no worker now */
+		return -EINPROGRESS;
 	/* -ECONNREFUSED: left by an earlier process of that number */
 	if (a->socket >= 0) {
 		close(a->socket);

@@ -34,6 +34,7 @@ struct attach {
 	int error;		/* when it is over */
 	int socket;
 	int tmp;		/* the machine's /tmp, while our file is in it */
+	bool ours;		/* the machine is of our user namespace */
 	uint64_t deadline;	/* of the state, CLOCK_MONOTONIC ns */
 	char answer[ATTACH_ANSWER_MAX];
 	size_t len;

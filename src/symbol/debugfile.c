@@ -6,9 +6,8 @@
 #include <zlib.h>
 
 #include "base/clock.h"
-#include "proc/pid.h"
 #include "symbol/debuginfod.h"
-#include "symbol/fileopen.h"
+#include "symbol/foreign.h"
 
 #define LINK_MAX_BYTES (NAME_MAX + 1 + 3 + 4)	/* of .gnu_debuglink: name, padding, CRC */
 
@@ -51,10 +50,9 @@ static int read_link(struct search *s)
 /* A regular file, never a FIFO or a device; beneath the process's root, if there is one. */
 static int open_candidate(const struct search *s, const char *path)
 {
-	struct stat st;
+	struct foreign_file f;
 
-	return s->process < 0 ? fileopen_regular(path, 0, &st) :
-				pid_open_target(s->process, path, &st);
+	return foreign_open(s->process, path, FOREIGN_FOLLOW, &f);
 }
 
 /* 0, or -ESTALE and the errors of elf_read. */

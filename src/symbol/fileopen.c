@@ -3,11 +3,20 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include "base/buf.h"
 #include "proc/host.h"
+#include "proc/mounts.h"
+#include "proc/offload.h"
+#include "symbol/foreign.h"
+
+#ifndef RESOLVE_CACHED		/* Linux 5.12 */
+#define RESOLVE_CACHED 0x20
+#endif
 
 #define BTRFS_MAGIC	0x9123683e	/* linux/magic.h */
 #define OVERLAYFS_MAGIC 0x794c7630
@@ -61,10 +70,26 @@ int fileopen_regular(const char *path, int flags, struct stat *ret_st)
 	return fd;
 }
 
-static int open_if_same(const char *path, int flags, const struct wk_file_key *key)
+/* What stands for a file that isn't to be opened. */
+static int name_regular(const char *path, int flags, struct stat *ret_st)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC | flags), r;
+
+	if (fd < 0)
+		return -errno;
+	r = foreign_stat(fd, ret_st);
+	if (!r && !S_ISREG(ret_st->st_mode))
+		r = -EINVAL;
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+static int open_if_same(const char *path, int flags, const struct wk_file_key *key, bool served)
 {
 	struct stat st;
-	int fd = fileopen_regular(path, flags, &st);
+	int fd = served ? name_regular(path, flags, &st) : fileopen_regular(path, flags, &st);
 
 	if (fd >= 0 && !is_same_file(key, fd, &st)) {
 		close(fd);
@@ -115,7 +140,7 @@ bool fileopen_deleted(const struct wk_file_event *e, const struct stat *st, char
 /* ---- the ways in ---- */
 
 /* The file of a mapping; any = whatever it is, else the key's. */
-static int open_mapping(const struct wk_file_event *e, bool any, char *link, size_t size)
+static int open_mapping(const struct wk_file_event *e, bool served, bool any, char *link, size_t size)
 {
 	uint32_t ids[] = { e->pid, e->tid };	/* a main thread that has exited has no map_files */
 	char path[128];
@@ -130,7 +155,7 @@ static int open_mapping(const struct wk_file_event *e, bool any, char *link, siz
 		snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ids[i], e->vm_start,
 			 e->vm_end);
 		n = readlink(path, link, size - 1);
-		fd = any ? fileopen_regular(path, 0, &st) : open_if_same(path, 0, &e->key);
+		fd = any ? name_regular(path, 0, &st) : open_if_same(path, 0, &e->key, served);
 		if (n > 0)
 			link[n] = '\0';
 	}
@@ -156,7 +181,7 @@ static void unescape(char *s)
 }
 
 /* Tries the file beneath one mount, given its line of mountinfo. */
-static int open_in_mount(char *line, const struct wk_file_event *e, const char *path,
+static int open_in_mount(char *line, const struct wk_file_event *e, bool served, const char *path,
 			 char *found, size_t size)
 {
 	char root[PATH_MAX], at[PATH_MAX];	/* "%4095s" below */
@@ -173,10 +198,10 @@ static int open_in_mount(char *line, const struct wk_file_event *e, const char *
 		return -ENOENT;
 	if ((size_t)snprintf(found, size, "%s%s", strcmp(at, "/") ? at : "", path + n) >= size)
 		return -ENAMETOOLONG;
-	return open_if_same(found, O_NOFOLLOW, &e->key);
+	return open_if_same(found, O_NOFOLLOW, &e->key, served);
 }
 
-static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
+static int open_by_path(const struct wk_file_event *e, bool served, char *found, size_t size)
 {
 	cleanup(buf_cleanup) struct buf mounts = BUF_INIT(16 << 20);
 	char path[WK_PATH_BYTES + 1], *save = NULL;
@@ -187,7 +212,7 @@ static int open_by_path(const struct wk_file_event *e, char *found, size_t size)
 		return -ENOENT;
 	for (char *line = strtok_r(mounts.data, "\n", &save); line && fd < 0;
 	     line = strtok_r(NULL, "\n", &save))
-		fd = open_in_mount(line, e, path, found, size);
+		fd = open_in_mount(line, e, served, path, found, size);
 	return fd;
 }
 
@@ -208,15 +233,21 @@ static bool is_copy(int memory, int fd, uint64_t start, uint64_t offset, uint64_
 	return a;
 }
 
-/* Code that was copied from the file of the mapping beside it (WK_DEV_COPIED). */
-static int open_copied(const struct wk_file_event *e, char *link, size_t size)
+/* Code that was copied from the file of the mapping beside it (WK_DEV_COPIED), if that is a local one. */
+static int open_copied(const struct wk_file_event *e, bool ours, char *link, size_t size)
 {
-	cleanup(fd_cleanup) int memory = -1;
-	int fd = open_mapping(e, true, link, size);
+	cleanup(fd_cleanup) int memory = -1, name = open_mapping(e, false, true, link, size);
 	char path[64];
+	int fd;
 
+	if (name < 0)
+		return name;
+	if (mounts_judge_open(name, ours) != MOUNTS_LOCAL)
+		return -ENOEXEC;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return fd;
+		return -errno;
 	snprintf(path, sizeof(path), "/proc/%u/mem", e->pid);
 	memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory >= 0 && e->key.generation &&
@@ -227,24 +258,78 @@ static int open_copied(const struct wk_file_event *e, char *link, size_t size)
 	return memory < 0 ? -ESRCH : -ENOEXEC;
 }
 
-int fileopen(const struct wk_file_event *e, char *path, size_t size)
+static int open_now(const struct wk_file_event *e, bool served, char *path, size_t size)
 {
 	int fd, r;
 
 	path[0] = '\0';
-	if (e->key.dev == WK_DEV_COPIED) {
-		fd = open_copied(e, path, size);
-		if (fd < 0)
-			snprintf(path, size, "//anon");
-		return fd;
-	}
-	fd = open_mapping(e, false, path, size);
+	fd = open_mapping(e, served, false, path, size);
 	if (fd >= 0)
 		return fd;
 	r = fd;
-	fd = open_by_path(e, path, size);
+	fd = open_by_path(e, served, path, size);
 	if (fd >= 0)
 		return fd;
 	fileopen_event_path(e, path, size);
 	return r;
+}
+
+/* ---- by another process ---- */
+
+struct request {
+	struct wk_file_event event;
+	bool served, ours;
+};
+
+static int open_there(const void *request, const int *fds, void *reply, int *ret_fd)
+{
+	const struct request *q = request;
+
+	(void)fds;
+	*ret_fd = q->event.key.dev == WK_DEV_COPIED ? open_copied(&q->event, q->ours, reply, PATH_MAX) :
+						      open_now(&q->event, q->served, reply, PATH_MAX);
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+int fileopen(const struct wk_file_event *e, char *path, size_t size)
+{
+	bool copied = e->key.dev == WK_DEV_COPIED;	/* reading a process's memory may wait, too (userfaultfd) */
+	struct request q = { .event = *e };
+	char found[PATH_MAX] = "";
+	int fd, r;
+
+	q.served = mounts_judge(e->pid, e->key.dev, &q.ours) == MOUNTS_SERVED;
+	if (q.ours && !q.served && !copied)
+		return open_now(e, false, path, size);
+	r = offload(&(struct offload_call){ .kind = q.ours ? OFFLOAD_OURS : OFFLOAD_FOREIGN, .fn = open_there,
+					    .request = &q, .request_size = sizeof(q),
+					    .reply = found, .reply_size = sizeof(found) }, &fd);
+	if (copied && r)
+		snprintf(found, sizeof(found), "//anon");
+	if (!found[0])
+		fileopen_event_path(e, found, sizeof(found));
+	snprintf(path, size, "%s", found);
+	return r ? r : fd;
+}
+
+static bool is_inode(const struct wk_file_key *key, const struct stat *opened, const struct stat *st)
+{
+	if (key->dev != WK_DEV_COPIED)
+		return fileopen_same_inode(key, st);
+	return opened && st->st_ino == opened->st_ino && st->st_dev == opened->st_dev;
+}
+
+bool fileopen_on_host(const struct wk_file_key *key, const struct stat *opened, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_CACHED };
+	cleanup(fd_cleanup) int fd = -1;
+	struct stat st;
+
+	if (path[0] != '/')
+		return false;
+	for (int i = 0; i < 3 && fd < 0; i++)	/* a rename(2) somewhere has got in the way */
+		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	if (fd < 0 && errno == EINVAL)		/* before Linux 5.12 */
+		return !lstat(path, &st) && is_inode(key, opened, &st);
+	return fd >= 0 && !foreign_stat(fd, &st) && is_inode(key, opened, &st);
 }

@@ -8,6 +8,7 @@
 
 #include "proc/pid.h"
 #include "symbol/fileopen.h"
+#include "symbol/foreign.h"
 
 enum entry_state {
 	ENTRY_HERE,		/* BPF knows it */
@@ -127,7 +128,7 @@ static int open_entry(const struct wk_file_event *event, struct entry **ret)
 {
 	struct entry *e cleanup(entry_cleanup) = calloc(1, sizeof(*e));
 	char path[PATH_MAX];
-	struct stat st, there;
+	struct stat st;
 	bool opened;
 	int r;
 
@@ -139,12 +140,9 @@ static int open_entry(const struct wk_file_event *event, struct entry **ret)
 		e->f.open_error = e->f.fd;
 		e->f.fd = -1;
 	}
-	opened = e->f.fd >= 0 && !fstat(e->f.fd, &st);
+	opened = e->f.fd >= 0 && !foreign_stat(e->f.fd, &st);
 	e->f.deleted = fileopen_deleted(event, opened ? &st : NULL, path);
-	e->f.on_host = !e->f.deleted && !lstat(path, &there) &&
-		       (event->key.dev == WK_DEV_COPIED ?
-			opened && st.st_ino == there.st_ino && st.st_dev == there.st_dev :
-			fileopen_same_inode(&event->key, &there));
+	e->f.on_host = !e->f.deleted && fileopen_on_host(&event->key, opened ? &st : NULL, path);
 	e->f.path = strdup(path[0] ? path : "[unknown]");
 	r = e->f.path ? remember(e, event) : -ENOMEM;
 	if (!r)
@@ -325,7 +323,7 @@ const struct file *files_get(const struct files *f, uint32_t id)
 	return e ? &e->f : NULL;
 }
 
-int files_open(struct files *f, uint32_t id)
+int files_hold(struct files *f, uint32_t id)
 {
 	struct wk_file_event event;
 	char path[PATH_MAX];
@@ -346,6 +344,19 @@ int files_open(struct files *f, uint32_t id)
 	}
 	pthread_mutex_unlock(&f->lock);
 	return r ? r : fileopen(&event, path, sizeof(path));
+}
+
+int files_open(struct files *f, uint32_t id)
+{
+	cleanup(fd_cleanup) int held = files_hold(f, id);
+	int fd = held;
+
+	if (held < 0)
+		return held;
+	if (foreign_is_name(held))
+		return foreign_readable(held);
+	held = -1;
+	return fd;
 }
 
 int files_process(struct files *f, uint32_t id)

@@ -80,8 +80,10 @@ void files_close_idle(struct files *f, uint64_t before);
 /* NULL: never announced, or released. */
 const struct file *files_get(const struct files *f, uint32_t id);
 /* A descriptor of the file, which the caller closes. -ENOENT: no such id; -errno as in open_error and
- * fileopen(): it was never open, or can't be opened again. */
+ * fileopen(): it was never open, or can't be opened again; those of foreign.h: it can't be copied. */
 int must_check files_open(struct files *f, uint32_t id);
+/* The same without a wait for whoever serves the file: then it only names it (foreign_readable()). */
+int must_check files_hold(struct files *f, uint32_t id);
 
 /* The process that BPF met it in, as pid_open() of pid.h: a descriptor that the caller closes, to look
  * beneath its root. -ENOENT: no such id; -ESRCH: it has gone; -errno. */

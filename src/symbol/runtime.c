@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "proc/attach.h"
 #include "proc/maps.h"
+#include "proc/offload.h"
 #include "proc/pid.h"
+#include "symbol/foreign.h"
 #include "symbol/jitdump.h"
 #include "symbol/perfmap.h"
 
@@ -21,6 +23,7 @@ struct runtime {
 	uint64_t start_time;
 	int64_t started;	/* the same as CLOCK_REALTIME ns; 0: unknown */
 	bool gone, ended;	/* the process; what it had to say */
+	bool silent;		/* whoever serves its directories doesn't answer: it is asked no more */
 	struct perfmap perfmap;
 	struct codemap perf_codes;
 	dev_t dev;		/* of the perf map */
@@ -28,6 +31,7 @@ struct runtime {
 	uint32_t version;
 	struct jitdump jitdump;
 	struct codemap jit_codes;
+	char jit_link[64];	/* to copy on from; "": it is read where it lies */
 	uint32_t maps_wait, maps_pause;	/* looks to go without reading the mappings; the last pause */
 	struct attach attach;
 	bool java_perfmap, asking;
@@ -94,10 +98,18 @@ static bool is_younger(const struct runtime *rt, const struct stat *st)
 	return written >= rt->started - SLACK_NS;
 }
 
+/* Two descriptors of one file; of a copy, of the same one. */
+static bool is_same(int a, int b)
+{
+	struct stat sa, sb;
+
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 /* Takes fd. */
 static void use_perfmap(struct runtime *rt, int fd, const struct stat *st)
 {
-	if (rt->perfmap.fd >= 0 && st->st_dev == rt->dev && st->st_ino == rt->ino) {
+	if (rt->perfmap.fd >= 0 && st->st_dev == rt->dev && st->st_ino == rt->ino && is_same(fd, rt->perfmap.fd)) {
 		close(fd);	/* as before */
 		return;
 	}
@@ -111,16 +123,17 @@ static void use_perfmap(struct runtime *rt, int fd, const struct stat *st)
 
 static void find_perfmap(struct runtime *rt, int dir, const struct pid_info *info)
 {
+	struct foreign_file f;
 	char path[64];
-	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "tmp/perf-%u.map", info->ns_pid);
-	fd = pid_open_file(dir, path, &st);
+	fd = foreign_open(dir, path, FOREIGN_GROWS, &f);
+	rt->silent |= fd == -ETIMEDOUT;
 	if (fd < 0)
 		return;
-	if (pid_owns(info, &st) && is_younger(rt, &st))
-		use_perfmap(rt, fd, &st);
+	if (pid_owns(info, &f.st) && is_younger(rt, &f.st))
+		use_perfmap(rt, fd, &f.st);
 	else
 		close(fd);
 }
@@ -131,16 +144,16 @@ static void find_left_perfmap(struct runtime *rt)
 {
 	struct pid_info us = { .uids = { geteuid(), geteuid(), geteuid(), geteuid() } };
 	int own cleanup(fd_cleanup) = pid_open((uint32_t)getpid(), 0);
+	struct foreign_file f;
 	char path[64];
-	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "tmp/perf-%u.map", rt->pid);
-	fd = own < 0 || !rt->started ? -ESRCH : pid_open_file(own, path, &st);
+	fd = own < 0 || !rt->started ? -ESRCH : foreign_open(own, path, 0, &f);
 	if (fd < 0)
 		return;
-	if (pid_owns(&us, &st) && is_younger(rt, &st))
-		use_perfmap(rt, fd, &st);
+	if (pid_owns(&us, &f.st) && is_younger(rt, &f.st))
+		use_perfmap(rt, fd, &f.st);
 	else
 		close(fd);
 }
@@ -165,28 +178,57 @@ static int is_marker(const struct maps_area *a, void *arg)
 	return 1;
 }
 
+/* Who has mapped much, or is about to for long, lets others wait for the list of it. */
+static int find_marker(const void *request, const int *fds, void *reply, int *ret_fd)
+{
+	cleanup(buf_cleanup) struct buf maps = BUF_INIT(RUNTIME_MAPS_BYTES);
+	struct wanted w = { .found = { 0 } };
+	int r = pid_read_text(fds[0], "maps", &maps);
+
+	(void)ret_fd;
+	memcpy(w.name, request, sizeof(w.name));
+	if (r || !maps.data)
+		return r ? r : -ENOENT;
+	r = maps_each(maps.data, maps.len, is_marker, &w, NULL);
+	if (r != 1)
+		return r < 0 ? r : -ENOENT;
+	snprintf(reply, sizeof(((struct runtime *)NULL)->jit_link), "map_files/%llx-%llx",
+		 (unsigned long long)w.found.start, (unsigned long long)w.found.end);
+	return 0;
+}
+
 /* Through the mapping itself: wherever the file lies, and if it has been deleted. */
 static void find_jitdump(struct runtime *rt, int dir, const struct pid_info *info)
 {
-	cleanup(buf_cleanup) struct buf maps = BUF_INIT(RUNTIME_MAPS_BYTES);
-	struct wanted w;
-	char link[64];
-	struct stat st;
-	int fd;
+	char name[sizeof(((struct wanted *)NULL)->name)], link[sizeof(rt->jit_link)];
+	struct foreign_file f;
+	int fd, r;
 
-	snprintf(w.name, sizeof(w.name), "jit-%u.dump", info->ns_pid);
-	if (pid_read_text(dir, "maps", &maps) || !maps.data ||
-	    !maps_each(maps.data, maps.len, is_marker, &w, NULL))
-		return;
-	snprintf(link, sizeof(link), "map_files/%llx-%llx", (unsigned long long)w.found.start,
-		 (unsigned long long)w.found.end);
-	fd = pid_open_link(dir, link, &st);
+	snprintf(name, sizeof(name), "jit-%u.dump", info->ns_pid);
+	r = offload(&(struct offload_call){ .kind = pid_is_ours(dir) ? OFFLOAD_OURS : OFFLOAD_FOREIGN,
+					    .fn = find_marker, .request = name, .request_size = sizeof(name),
+					    .fds = { dir }, .nfds = 1,
+					    .reply = link, .reply_size = sizeof(link) }, NULL);
+	fd = r ? r : foreign_open(dir, link, FOREIGN_LINK | FOREIGN_GROWS, &f);
+	rt->silent |= fd == -ETIMEDOUT;
 	if (fd < 0)
 		return;
-	if (!pid_owns(info, &st))
+	if (!pid_owns(info, &f.st))
 		close(fd);
 	else if (jitdump_open(&rt->jitdump, fd))
 		rt->jitdump.fd = -1;
+	else if (f.copied)
+		memcpy(rt->jit_link, link, sizeof(link));
+}
+
+/* What has come since a copy was made. */
+static void follow_jitdump(struct runtime *rt, int dir)
+{
+	struct foreign_file f;
+	int fd = foreign_open(dir, rt->jit_link, FOREIGN_LINK | FOREIGN_GROWS, &f);
+
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Mappings can be many: they are looked at after 1, 2, 4, ... seconds. */
@@ -256,9 +298,15 @@ void runtime_look(struct runtime *rt)
 			find_left_perfmap(rt);
 		return;
 	}
+	if (rt->silent)
+		return;
 	ask_java(rt, dir, &info);
 	find_perfmap(rt, dir, &info);
-	if (time_for_maps(rt))
+	if (rt->silent)
+		return;
+	if (rt->jit_link[0])
+		follow_jitdump(rt, dir);
+	else if (time_for_maps(rt))
 		find_jitdump(rt, dir, &info);
 }
 

@@ -4,10 +4,9 @@
 #include <dwarf.h>
 #include <limits.h>
 
-#include "proc/pid.h"
 #include "symbol/dwarfdie.h"
 #include "symbol/dwpindex.h"
-#include "symbol/fileopen.h"
+#include "symbol/foreign.h"
 
 #define INDEX_MAX (64u << 20)	/* bytes of .debug_cu_index */
 
@@ -101,9 +100,8 @@ static int read_image(const struct search *q, const struct elf *e,
 
 static int open_elf(const struct search *q, const char *path, struct elf **ret, int *ret_fd)
 {
-	struct stat st;
-	int process = q->o->process, r;
-	int fd = process < 0 ? fileopen_regular(path, 0, &st) : pid_open_target(process, path, &st);
+	struct foreign_file f;
+	int fd = foreign_open(q->o->process, path, FOREIGN_FOLLOW, &f), r;
 
 	if (fd < 0)
 		return fd;

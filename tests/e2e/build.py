@@ -61,6 +61,7 @@ RECIPES = {
     "reuse": c("reuse.c"),
     "moved": c("moved.c", base="-O2 -g -fomit-frame-pointer"),
     "hostile": c("hostile.c", "-static -no-pie"),
+    "stuckfs": c("stuckfs.c"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),
     "lost": c("lost.c"),
