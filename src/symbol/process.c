@@ -13,7 +13,7 @@
 
 enum {
 	DRAIN_NS = 50000000,	/* that one drain takes at most */
-	ROWS_CHECKS = 4096,	/* functions of a process whose frames are looked at, without finding any */
+	ROWS_CHECKS = 1024,	/* functions of a process whose frames are looked at, without finding any */
 	ASK_PAUSE_US = 10000,	/* between two looks at whether an answer is there */
 };
 
@@ -165,8 +165,11 @@ static int bind_frame(struct process *x, struct frame *f)
 	f->line = code.line;
 	if (!x->rows && x->checked < ROWS_CHECKS) {
 		x->checked++;
-		if (runtime_rows_needed(x->runtime, f->address))
+		r = runtime_rows_needed(x->runtime, f->address);
+		if (r > 0)
 			return runtime_rows_new(&x->rows);
+		if (r < 0)
+			x->checked = ROWS_CHECKS;	/* nobody reads this process's memory again */
 	}
 	return 0;
 }
@@ -365,6 +368,16 @@ int processes_refresh(struct processes *p, uint64_t deadline)
 	return r == -ENOMEM ? r : 0;
 }
 
+static int end_rows(struct process *x, processes_rows_fn *each, void *ctx)
+{
+	bool had = x->has_rows;
+
+	runtime_rows_free(take(x->rows));
+	x->checked = ROWS_CHECKS;
+	x->has_rows = false;
+	return had ? each(ctx, &x->key, NULL) : 0;
+}
+
 static int hand_out(struct processes *p, struct process *x, uint64_t deadline, processes_rows_fn *each,
 		    void *ctx)
 {
@@ -372,20 +385,17 @@ static int hand_out(struct processes *p, struct process *x, uint64_t deadline, p
 	struct unwtab *table = NULL;
 	int r;
 
-	if (runtime_is_over(x->runtime)) {
-		runtime_rows_free(take(x->rows));
-		x->checked = ROWS_CHECKS;
-		r = x->has_rows ? each(ctx, &x->key, NULL) : 0;
-		x->has_rows = false;
-		return r;
-	}
+	if (runtime_is_over(x->runtime))
+		return end_rows(x, each, ctx);
 	r = runtime_rows_update(x->rows, x->runtime, max - MIN(names, max), deadline, &table);
 	if (table && (!r || r == -EAGAIN)) {
 		x->has_rows = true;
 		r = each(ctx, &x->key, table);
 	}
 	unwtab_free(table);
-	return r == -EAGAIN ? 0 : r;
+	if (r == -ETIMEDOUT)
+		return end_rows(x, each, ctx);
+	return r == -EAGAIN || r == -EMFILE ? 0 : r;
 }
 
 int processes_rows(struct processes *p, uint64_t deadline, processes_rows_fn *each, void *ctx)

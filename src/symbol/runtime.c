@@ -439,15 +439,9 @@ uint64_t runtime_changes(const struct runtime *rt)
 	return rt->changes;
 }
 
-int runtime_open_memory(const struct runtime *rt)
+int runtime_open_process(const struct runtime *rt)
 {
-	int dir cleanup(fd_cleanup) = rt->gone || rt->ended ? -ESRCH : pid_open(rt->pid, rt->start_time);
-	int fd;
-
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return rt->gone || rt->ended ? -ESRCH : pid_open(rt->pid, rt->start_time);
 }
 
 bool runtime_is_over(const struct runtime *rt)

@@ -70,8 +70,8 @@ bool runtime_piece(const struct runtime *rt, uint64_t addr, uint64_t *ret_start,
 typedef int runtime_piece_fn(void *arg, uint64_t start, uint64_t end, uint64_t where);
 int must_check runtime_each_piece(const struct runtime *rt, runtime_piece_fn *each, void *arg);
 uint64_t runtime_changes(const struct runtime *rt);	/* grows when the list changes */
-/* A descriptor of the process's memory, to be closed soon: it outlives the process. -ESRCH, -errno. */
-int must_check runtime_open_memory(const struct runtime *rt);
+/* pid_open() of it. -ESRCH, -errno. */
+int must_check runtime_open_process(const struct runtime *rt);
 bool runtime_is_over(const struct runtime *rt);		/* nothing runs that code any more */
 
 bool runtime_speaks(const struct runtime *rt);		/* it has such files */

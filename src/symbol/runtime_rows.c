@@ -1,7 +1,10 @@
 /* runtime_rows.c - see runtime_rows.h. */
 #include "symbol/runtime_rows.h"
 
+#include <sys/mman.h>
+
 #include "base/clock.h"
+#include "proc/memory.h"
 #include "unwind/genrows.h"
 
 struct rule {			/* from a byte of its function on */
@@ -63,38 +66,32 @@ void runtime_rows_free(struct runtime_rows *rr)
 	free(rr);
 }
 
-/* Reads a function and follows it. 0; -ENOENT: that can't be done; -ENOMEM. */
-static int trace(int mem, uint64_t start, uint64_t end, struct genrows *g, uint8_t **code, size_t *cap)
-{
-	size_t n = (size_t)(end - start);
-	int r;
-
-	if (end - start > GENROWS_BYTES_MAX)
-		return -ENOENT;
-	r = array_grow(code, cap, n, 1);
-	if (r)
-		return r;
-	if (pread(mem, *code, n, (off_t)start) != (ssize_t)n)
-		return -ENOENT;
-	r = genrows_trace(g, *code, n);
-	return r == -ENOMEM ? r : r ? -ENOENT : 0;
-}
-
-bool runtime_rows_needed(const struct runtime *rt, uint64_t addr)
+int runtime_rows_needed(const struct runtime *rt, uint64_t addr)
 {
 #ifdef __x86_64__
 	cleanup(genrows_cleanup) struct genrows g = GENROWS_INIT;
 	cleanup(freep_cleanup) uint8_t *code = NULL;
-	int mem cleanup(fd_cleanup) = runtime_open_memory(rt);
+	int process cleanup(fd_cleanup) = runtime_open_process(rt);
+	int copy cleanup(fd_cleanup) = -1, r;
+	struct memory_range m;
 	uint64_t start, end;
-	size_t cap = 0;
+	bool ok;
 
-	return mem >= 0 && runtime_piece(rt, addr, &start, &end) &&
-	       !trace(mem, start, end, &g, &code, &cap) && g.frameless;
+	if (process < 0 || !runtime_piece(rt, addr, &start, &end) || end - start > GENROWS_BYTES_MAX)
+		return 0;
+	m = (struct memory_range){ start, (uint32_t)(end - start), 0 };
+	code = malloc(m.size);
+	copy = memfd_create("wick-code", MFD_CLOEXEC);
+	if (!code || copy < 0)
+		return 0;
+	r = memory_read(process, &m, 1, copy, &ok);
+	if (r || !ok || pread(copy, code, m.size, 0) != (ssize_t)m.size)
+		return r == -ETIMEDOUT ? r : 0;
+	return !genrows_trace(&g, code, m.size) && g.frameless;
 #else
 	(void)rt;
 	(void)addr;
-	return false;
+	return 0;
 #endif
 }
 
@@ -123,11 +120,98 @@ struct update {
 	struct runtime_rows *rr;
 	struct list next;
 	size_t at;		/* in the list before */
-	int mem;
+	int process, copy;
 	uint64_t max_bytes, deadline;
 	bool late;
 	uint64_t left_out;
+	/* what isn't known, in order, and how much of it has been read: a part at a time */
+	struct memory_range *wanted;
+	size_t nwanted, wanted_cap, at_wanted;
+	size_t part, read_to;	/* [part, read_to) is in the copy */
+	uint64_t offset;	/* there */
+	bool ok[MEMORY_RANGES];
 };
+
+static void update_cleanup(struct update *u)
+{
+	list_free(&u->next);
+	free(u->wanted);
+	if (u->process >= 0)
+		close(u->process);
+	if (u->copy >= 0)
+		close(u->copy);
+}
+
+static int note_wanted(void *arg, uint64_t start, uint64_t end, uint64_t where)
+{
+	struct update *u = arg;
+	const struct function f = { .start = start, .end = end, .where = where };
+	int r;
+
+	if (known(&u->rr->now, &u->at, &f) || end - start > GENROWS_BYTES_MAX)
+		return 0;
+	r = array_grow(&u->wanted, &u->wanted_cap, u->nwanted + 1, sizeof(*u->wanted));
+	if (!r)
+		u->wanted[u->nwanted++] = (struct memory_range){ start, (uint32_t)(end - start), 0 };
+	return r;
+}
+
+/* The next part of what is wanted. 0; -EBUSY: not now; -ETIMEDOUT. */
+static int read_part(struct update *u)
+{
+	uint64_t bytes = 0;
+	size_t n = 0;
+	int r;
+
+	while (n < MEMORY_RANGES && u->read_to + n < u->nwanted &&
+	       bytes + u->wanted[u->read_to + n].size <= MEMORY_BYTES)
+		bytes += u->wanted[u->read_to + n++].size;
+	memset(u->ok, 0, sizeof(u->ok));
+	r = memory_read(u->process, u->wanted + u->read_to, n, u->copy, u->ok);
+	if (r == -EBUSY || r == -ETIMEDOUT)
+		return r;
+	u->part = u->read_to;
+	u->read_to += n;
+	u->offset = 0;
+	return 0;
+}
+
+/* The code of a function that is wanted; they come in order. 0; -ENOENT: it can't be read; of read_part(); -ENOMEM. */
+static int read_code(struct update *u, uint64_t start)
+{
+	const struct memory_range *m;
+	uint64_t at;
+	size_t i;
+	int r = 0;
+
+	if (u->at_wanted == u->nwanted || u->wanted[u->at_wanted].start != start)
+		return -ENOENT;
+	if (u->at_wanted == u->read_to)
+		r = read_part(u);
+	if (r)
+		return r;
+	i = u->at_wanted++;
+	m = &u->wanted[i];
+	at = u->offset;
+	u->offset += m->size;
+	if (!u->ok[i - u->part])
+		return -ENOENT;
+	r = array_grow(&u->rr->code, &u->rr->code_cap, m->size, 1);
+	if (r)
+		return r;
+	return pread(u->copy, u->rr->code, m->size, (off_t)at) == (ssize_t)m->size ? 0 : -ENOENT;
+}
+/* Adds the rules of a function that isn't known, if it can be read and followed. */
+static int follow(struct update *u, uint64_t start, uint64_t end)
+{
+	int r = read_code(u, start);
+
+	if (!r)
+		r = genrows_trace(&u->rr->g, u->rr->code, (size_t)(end - start));
+	if (!r)
+		return genrows_each(&u->rr->g, add_rule, &u->next);
+	return r == -ENOENT || r == -E2BIG ? 0 : r;
+}
 
 static int add_function(void *arg, uint64_t start, uint64_t end, uint64_t where)
 {
@@ -150,11 +234,11 @@ static int add_function(void *arg, uint64_t start, uint64_t end, uint64_t where)
 			r = add_rule(&u->next, u->rr->now.rules[k->first + i].offset,
 				     &u->rr->now.rules[k->first + i].row);
 	} else {
-		r = trace(u->mem, start, end, &u->rr->g, &u->rr->code, &u->rr->code_cap);
-		if (!r)
-			r = genrows_each(&u->rr->g, add_rule, &u->next);
-		else if (r == -ENOENT)
-			r = 0;
+		r = follow(u, start, end);
+		if (r == -EBUSY) {
+			u->late = true;
+			return 0;
+		}
 	}
 	f.n = (uint32_t)u->next.nrules - f.first;
 	if (!r)
@@ -221,23 +305,29 @@ static int make_table(const struct list *l, uint64_t *left_out, struct unwtab **
 int runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t max_bytes,
 			uint64_t deadline, struct unwtab **ret)
 {
-	struct update u = { .rr = rr, .mem = -1, .max_bytes = max_bytes, .deadline = deadline };
+	cleanup(update_cleanup) struct update u = { .rr = rr, .process = -1, .copy = -1, .max_bytes = max_bytes,
+						    .deadline = deadline };
 	uint64_t changes = runtime_changes(rt);
-	int mem cleanup(fd_cleanup) = -1, r;
+	int r;
 
 	*ret = NULL;
 	if (changes == rr->seen && rr->all)
 		return 0;
-	u.mem = mem = runtime_open_memory(rt);
-	if (mem < 0)
+	u.process = runtime_open_process(rt);
+	if (u.process < 0)
 		return 0;
-	r = runtime_each_piece(rt, add_function, &u);
-	if (r) {
-		list_free(&u.next);
+	u.copy = memfd_create("wick-code", MFD_CLOEXEC);
+	if (u.copy < 0)
+		return -errno;
+	r = runtime_each_piece(rt, note_wanted, &u);
+	u.at = 0;
+	if (!r)
+		r = runtime_each_piece(rt, add_function, &u);
+	if (r)
 		return r;
-	}
 	list_free(&rr->now);
 	rr->now = u.next;
+	u.next = (struct list){ 0 };
 	rr->seen = changes;
 	rr->all = !u.late;
 	rr->left_out = u.left_out;

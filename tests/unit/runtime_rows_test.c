@@ -66,9 +66,9 @@ START_TEST(needed_where_frames_are_left_out)
 {
 	list(code + 0x10, sizeof(framed), "framed");
 	list(code + 0x20, sizeof(frameless), "frameless");
-	ck_assert(!runtime_rows_needed(rt, at(0x14)));
-	ck_assert(runtime_rows_needed(rt, at(0x22)));
-	ck_assert(!runtime_rows_needed(rt, at(0x30)));	/* nobody says what lies there */
+	ck_assert_int_eq(runtime_rows_needed(rt, at(0x14)), 0);
+	ck_assert_int_eq(runtime_rows_needed(rt, at(0x22)), 1);
+	ck_assert_int_eq(runtime_rows_needed(rt, at(0x30)), 0);	/* nobody says what lies there */
 }
 END_TEST
 
@@ -172,8 +172,8 @@ START_TEST(nonsense)
 
 	list((uint8_t *)0x10, 0x1000, "nowhere");
 	list(code + 0x20, 0x7fffffff, "too large");
-	ck_assert(!runtime_rows_needed(rt, 0x20));
-	ck_assert(!runtime_rows_needed(rt, at(0x22)));
+	ck_assert_int_eq(runtime_rows_needed(rt, 0x20), 0);
+	ck_assert_int_eq(runtime_rows_needed(rt, at(0x22)), 0);
 	memset(code, 0, 4096);
 	list(code, 0x200, "zeros");
 	ck_assert_int_eq(runtime_rows_update(rr, rt, UINT64_MAX, UINT64_MAX, &t), 0);
