@@ -74,6 +74,30 @@ def test_go(name):
     expect_chain(record(command=[path, "0.5"]), "inlined.go", path)
 
 
+@lib.each("inlined-go-stripped", "inlined-go-pie")
+def test_go_without_section_headers(name):
+    """Its own table is all that there is, and nothing says where."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "headerless")
+        shutil.copy(program(name), path)
+        with open(path, "r+b") as f:
+            f.seek(0x28)
+            f.write(bytes(8))   # e_shoff
+            f.seek(0x3a)
+            f.write(bytes(6))   # e_shentsize, e_shnum, e_shstrndx
+        expect_chain(record(command=[path, "0.5"]), "inlined.go", path)
+
+
+def test_go_table_in_another_section():
+    """As GNU ld leaves it in position-independent programs with cgo."""
+    need("objcopy")
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "merged")
+        subprocess.run(["objcopy", "--rename-section", ".gopclntab=.data.rel.ro", program("inlined-go-pie"), path],
+                       check=True)
+        expect_chain(record(command=[path, "0.5"]), "inlined.go", path)
+
+
 def test_debug_file_beside_it():
     need("objcopy")
     with tempfile.TemporaryDirectory() as directory:
