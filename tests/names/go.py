@@ -98,9 +98,13 @@ def base(path):
 # ---- differences that are understood ----
 
 def symbol_names(our, their):
-    """The symbol table has ".abi0" behind functions that take their arguments on the stack, and a dot for "·"."""
+    """The symbol table has ".abi0" behind functions that take their arguments on the stack, and a dot for "·". 1.18
+    and 1.19 took the length of an array for a type argument when they wrote the function table."""
+    def alike(name):
+        return re.sub(r"^(type\.\.[^[]*)\[.*\]", r"\1[...]", name.replace("·", "."))
+
     name = re.sub(r"\.abi(0|internal)$", "", our[-1][0])
-    if name == their[-1][0].replace("·", "."):
+    if alike(name) == alike(their[-1][0]):
         name = their[-1][0]
     return our[:-1] + [(name,) + our[-1][1:]]
 
