@@ -249,7 +249,7 @@ const struct option_row agent_rows[] = {
 	{ OPT_U32, 0, "listen-connections", "N", "connections at a time", OPT(max_connections),
 	  .min = 8, .max = 1024, .def = "64" },
 
-	{ OPT_CHOICE, 0, "demangle", "MODE", "C++ and Rust names", OPT(demangle), .def = "simple",
+	{ OPT_CHOICE, 0, "demangle", "MODE", "names of C++, Rust, D, OCaml, Go", OPT(demangle), .def = "simple",
 	  .choices = demangle_names, .key = "symbols-demangle" },
 	{ OPT_FLAG, 0, "lines", NULL, "source lines and inlined calls, from debug information",
 	  OPT(lines), .key = "symbols-lines" },

@@ -63,7 +63,7 @@ static const struct option_row rows[] = {
 	  OPT(push) },
 	{ OPT_LIST, 0, "label", "NAME=VALUE", "label of the pushed profile (repeatable)",
 	  OPT(labels) },
-	{ OPT_CHOICE, 0, "demangle", "MODE", "C++ and Rust names", OPT(demangle), .def = "simple",
+	{ OPT_CHOICE, 0, "demangle", "MODE", "names of C++, Rust, D, OCaml, Go", OPT(demangle), .def = "simple",
 	  .choices = demangle_names },
 	{ OPT_FLAG, 0, "lines", NULL, "source lines, where debug information is at hand",
 	  OPT(lines), .def = "yes" },

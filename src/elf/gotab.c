@@ -737,8 +737,7 @@ static int tree_of(struct gotab *t, const struct gotab_info *info, uint64_t *ret
 	uint32_t offset;
 	int r;
 
-	if (!gotab_has_flags(t)) {	/* pointers; in position-independent programs relocations, which
-					 * aren't looked for: there are too many for one address */
+	if (!gotab_has_flags(t)) {	/* pointers; where relocations fill them, their addend is in place, too */
 		at = (at + 7) & ~UINT64_C(7);
 		r = peek(t, at + (uint64_t)inltree_number(t) * sizeof(*ret), sizeof(*ret), ret);
 		return r ? r : *ret ? 0 : -ENOENT;

@@ -3,9 +3,10 @@
  *	r = golines_open(elf, true, &g);
  *	r = golines_lookup(g, vaddr, &chain);
  *
- * Like a Go traceback, with names as the linker wrote them (demangle.h) and paths as the compiler saw them. There are no
- * columns. Inlined calls since Go 1.14 (in position-independent programs since 1.18); before, the line is that of the innermost call, under the name of the
- * function it lies in.
+ * Like a Go traceback, with names as the linker wrote them (demangle.h) and paths as the compiler saw them, and
+ * with the wrappers that tracebacks leave out. There are no columns. Inlined calls since Go 1.14; before, the line
+ * is that of the innermost call, under the name of the function it lies in. Compared with Go's own runtime for
+ * each version from 1.15 on (make test-go).
  *
  * Ownership: borrows the elf until golines_free. A chain is borrowed until the next look-up.
  * Memory: 100 KiB. Threads: one. Cost: 5 to 50 us an address, nothing to open.
