@@ -62,6 +62,7 @@ RECIPES = {
     "moved": c("moved.c", base="-O2 -g -fomit-frame-pointer"),
     "hostile": c("hostile.c", "-static -no-pie"),
     "stuckfs": c("stuckfs.c"),
+    "fault": c("fault.c"),
     "jit": c("jit.c"),
     "clock": c("clock.c"),
     "lost": c("lost.c"),

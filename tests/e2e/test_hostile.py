@@ -25,6 +25,9 @@ from lib import check, expect_most, expect_share, expect_some, program, recordin
 SECRET = "host_secret_function"
 DATA_MAX = 256 << 20  # bytes of memory that wick may have of its own
 PAGE = 4096
+USER = 200_000  # who root is on the host, in a user namespace
+# What a label's value could break out of: pprof's text forms, /metrics, Pyroscope's names, a terminal.
+CGROUP = 'wick-e2e"},a{b="c\\ ;\x1b[31m\u00e9'
 LOOP = bytes([0xB9, 0x40, 0x0D, 0x03, 0x00, 0xFF, 0xC9, 0x75, 0xFC, 0xC3])
 CODE = 0x7E0000000000  # as in hostile.c
 
@@ -114,6 +117,11 @@ def make_programs(progs, secret):
         bomb = struct.pack("<IIQQ", 1, 0, 1 << 40, 1) + zlib.compress(bytes(200 << 20), 9)
         e.change(".debug_info", flags=0x800, offset=len(e.data), size=len(bomb))
         e.data += bomb
+    for e in spoilt("zstdbomb"):  # RFC 8878, 3.1.1: one window of 128 KiB, 1,600 blocks of one byte repeated
+        frame = bytes.fromhex("28b52ffd0038") + 1600 * (struct.pack("<I", 1 << 1 | 1 << 17 << 3)[:3] + b"\0")
+        bomb = struct.pack("<IIQQ", 2, 0, 1 << 40, 1) + frame
+        e.change(".debug_line", flags=0x800, offset=len(e.data), size=len(bomb))
+        e.data += bomb
     with open("bomb.xz", "wb") as f:
         packer = lzma.LZMACompressor(preset=0)
         for _ in range(64):
@@ -123,6 +131,11 @@ def make_programs(progs, secret):
         f.write(b"/proc/self/mem\0" + bytes(20))
     objcopy("--strip-all", "--add-section", ".gnu_debugdata=bomb.xz", good, os.path.join(progs, "xzbomb"))
     objcopy("--add-section", ".gnu_debugaltlink=altlink", good, os.path.join(progs, "altlink"))
+    for name in ("/proc/self/mem", "../../proc/self/mem", "../../../../dev/zero", "a" * 5000):
+        with open("link", "wb") as f:
+            f.write(name.encode().ljust((len(name) + 4) & ~3, b"\0") + bytes(4))
+        to = os.path.join(progs, "link" + str(len(name)))
+        objcopy("--strip-all", "--add-section", ".gnu_debuglink=link", good, to)
     # Its debug file is to be had on the host only: through links that lead out of the container.
     objcopy("--only-keep-debug", f"--redefine-sym=hot_a={SECRET}", good, secret)
     objcopy("--strip-all", f"--add-gnu-debuglink={secret}", good, os.path.join(progs, "linked"))
@@ -158,6 +171,10 @@ def make_maps(maps):
         "rewritten": bytes(PAGE) + page,
         "terabyte": (b"\x7fELF" + bytes([2, 1, 1]) + bytes(9) + struct.pack("<HHI", 3, 62, 1)).ljust(PAGE, b"\3") + page,
         "new\nline;[31m": bytes(PAGE) + page,
+        "[vdso]": bytes(PAGE) + page,
+        "[heap]": bytes(PAGE) + page,
+        "x (deleted)": bytes(PAGE) + page,
+        "anon": bytes(PAGE) + page,
     }
     for name, data in files.items():
         with open(os.path.join(maps, name), "wb") as f:
@@ -195,8 +212,14 @@ def make_traps(traps, secret_map):
         f.write(b"%x 100 \x1b[31mred\xff\xfe\x00;x\n" % CODE)
 
 
-def make_bundle(seconds):
-    """Each process gets so many seconds of CPU time."""
+def own(path, uid):
+    for directory, names, files in os.walk(path):
+        for name in [".", *names, *files]:
+            os.chown(os.path.join(directory, name), uid, uid, follow_symlinks=False)
+
+
+def make_bundle(seconds, user=False, cgroup=None):
+    """Each process gets so many seconds of CPU time. user: in a user namespace."""
     lib.need("runc", "objcopy", "readelf")
     secret, secret_map = os.path.abspath("host/linked.debug"), os.path.abspath("host/map")
     root = os.path.abspath("bundle/rootfs")
@@ -215,6 +238,14 @@ def make_bundle(seconds):
         spec = json.load(f)
     spec["process"].update(args=["/hostile", str(seconds)], terminal=False, rlimits=[])
     spec["root"]["readonly"] = False
+    if user:
+        own("bundle/rootfs", USER)
+        os.chmod(".", 0o755)
+        spec["linux"]["namespaces"].append({"type": "user"})
+        for kind in ("uidMappings", "gidMappings"):
+            spec["linux"][kind] = [{"containerID": 0, "hostID": USER, "size": 65536}]
+    if cgroup:
+        spec["linux"]["cgroupsPath"] = cgroup
     with open("bundle/config.json", "w", encoding="utf-8") as f:
         json.dump(spec, f)
 
@@ -233,9 +264,10 @@ def seen(samples):
     return {s.labels["comm"] for s in samples}
 
 
-def test_hostile_container():
+@lib.each("root", "user")
+def test_hostile_container(whose):
     """One recording of it all."""
-    make_bundle(0.3)
+    make_bundle(0.3, user=whose == "user")
     with recording(prefix=["prlimit", f"--data={DATA_MAX}"]) as process:
         run_container()
         begun = time.monotonic()
@@ -251,7 +283,7 @@ def test_hostile_container():
     wanted = {"shoff", "shnum", "symsize", "symlink", "entsize", "names", "billion", "frames", "random", "zbomb",
               "xzbomb", "altlink", "linked", "foreign", "thirtytwo", "junk", "cut", "rewritten", "terabyte", "fifo",
               "socket", "outside", "upwards", "circle", "memory", "directory", "sparse", "lines", "oneline", "control",
-              "mappings", "endless", "mover"}
+              "mappings", "endless", "mover", "zstdbomb", "link14", "link19", "link5000", "deep", "[vdso]", "x (deleted)"}
     missing = wanted - seen(r.profile.samples)
     check(not missing, f"not sampled: {missing}; seen {seen(r.profile.samples)}")
     expect_some(r, lambda s: s.labels["comm"] == "mover" and under("round_of_both")(s))
@@ -260,7 +292,7 @@ def test_hostile_container():
 
 def test_hostile_container_and_the_agent():
     """Windows go on coming."""
-    make_bundle(0.1)
+    make_bundle(0.1, cgroup=f"/{CGROUP}-{os.getpid()}")
     with test_agent.agent("--push", f"file://{os.path.abspath('out')}", "--lines", window="1s", freq=199) as a:
         run_container()
         built = a.metrics()["wick_built_windows_total"]
@@ -268,6 +300,8 @@ def test_hostile_container_and_the_agent():
         m = a.metrics()
         test_agent.check_ticks(m)
         check(m["process_resident_memory_bytes"] < DATA_MAX, m["process_resident_memory_bytes"])
+        text = a.get("/metrics")[2].decode()
+        check("\x1b" not in text and 'b="c' not in text, "a cgroup's name is in the metrics as it is")
     for path, _, names in os.walk("out"):
         for name in names:
             with gzip.open(os.path.join(path, name)) as f:

@@ -124,6 +124,20 @@ def test_agent_goes_on():
             a.wait("nobody is stuck", lambda: not a.metrics()['wick_file_workers_stuck{kind="copy"}'])
 
 
+def test_memory_does_not_answer():
+    """Code that is listed where reading waits for ever: its process has names as before, and others whole stacks."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(served("fs", program("shares-static"), 4096))
+        n = stack.enter_context(lib.running(program("shares"), "60"))
+        p = stack.enter_context(lib.running(program("fault"), "60", "fs/program", lines=1))
+        check(p.lines == [["ready"]], "it doesn't run")
+        r = record_work(of=[p, n], seconds=0.6)
+        os.unlink(f"/tmp/perf-{p.pid}.map")
+        expect_neighbour(r, n)
+        expect_some(r, mine(p), under("work", "made_by_fault"))
+        check(looks(r.stderr, "files of processes")[0] >= 1, r.stderr)
+
+
 PRIVATE_TMP = 'mount --bind "$1" /tmp && shift && exec "$@"'
 
 

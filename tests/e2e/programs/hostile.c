@@ -6,7 +6,7 @@
  *			"rewritten" written over
  *	/traps/NAME	as the perf map of a process that runs code of its own at CODE, under the name NAME
  *	and processes with a name for terminals, with 60,000 mappings, with an executable that moves and goes,
- *	and one that lists functions for as long as it lives
+ *	one that lists functions for as long as it lives, and one whose path is longer than any path may be
  * What fails is left out: the caller looks at who was sampled. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "work.h"
 
 #define CODE ((void *)0x7e0000000000)
-enum { PAGE = 4096, MAPPINGS = 60000, LIST_MAX = 64 << 20 };
+enum { PAGE = 4096, MAPPINGS = 60000, LIST_MAX = 64 << 20, LONG_NAME = 200, LONG_PATH = 60 };
 
 /* mov $200000, %ecx; 1: dec %ecx; jnz 1b; ret */
 static const unsigned char loop[] = { 0xb9, 0x40, 0x0d, 0x03, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
@@ -139,6 +139,21 @@ static void moving(void)
 	waitpid(child, NULL, 0);
 }
 
+static void deep_directory(void)
+{
+	char name[LONG_NAME + 1];
+
+	memset(name, 'd', LONG_NAME);
+	name[LONG_NAME] = '\0';
+	if (chdir("/tmp"))
+		_exit(1);
+	for (int i = 0; i < LONG_PATH; i++)
+		if (mkdir(name, 0755) || chdir(name))
+			_exit(1);
+	copy("/progs/neighbour", "deep");
+	executed("./deep", "deep");
+}
+
 static void endless_list(void)
 {
 	static char lines[1 << 16];
@@ -182,7 +197,7 @@ static void for_each(const char *directory, void (*what)(const char *path, const
 
 int main(int argc, char **argv)
 {
-	static void (*const tricks[])(void) = { colourful, many_mappings, moving, endless_list };
+	static void (*const tricks[])(void) = { colourful, many_mappings, moving, endless_list, deep_directory };
 
 	seconds = seconds_argument(argc, argv, 1, 0.3);
 	for_each("/progs", executed);
