@@ -90,15 +90,17 @@ static int ocaml_text(const char *name, enum demangle_mode mode, char **ret)
 	return 0;
 }
 
-/* Type arguments, from the first "[" to the last "]", as "[...]". Before 1.20 there was "type..eq.[4]string". */
+/* Type arguments, from the first "[" to the last "]", as "[...]". Before 1.20 there was "type..eq.[4]string", since then
+ * "type:.eq.[4]string". */
 static int go_text(const char *name, char **ret)
 {
-	const char *open = strchr(name, '['), *close = strrchr(name, ']'), *dot = strchr(name, '.');
+	size_t n = strcspn(name, "["), before = strncmp(name, "type:.", 6) ? strcspn(name, " :") : n;
+	const char *open = name + n, *close = strrchr(name, ']');
 
-	if (!strncmp(name, "type..", 6) || !open || !dot || !close || dot > open || close < open + 2 ||
-	    (strncmp(name, "type:.", 6) && memchr(name, ' ', (size_t)(open - name))))
+	if (!strncmp(name, "type..", 6) || !memchr(name, '.', n) || before < n || !close || close < open + 2 ||
+	    open[1] == ']')
 		return -ENOENT;
-	return asprintf(ret, "%.*s[...]%s", (int)(open - name), name, close + 1) < 0 ? -ENOMEM : 0;
+	return asprintf(ret, "%.*s[...]%s", (int)n, name, close + 1) < 0 ? -ENOMEM : 0;
 }
 
 int langnames(const char *mangled, enum demangle_mode mode, char **ret)

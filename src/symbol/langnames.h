@@ -8,8 +8,8 @@
  * Ada	(GNAT's exp_dbug.ads) "_ada_hello": "hello". What lies in packages is called package__name,
  *	which nothing tells from C: it stays.
  * Go	(runtime/symtab.go: funcNameForPrint) "slices.Max[go.shape.int]": "slices.Max[...]", as tracebacks and
- *	Go's own profiles have it. FULL keeps the arguments. The "[" must be behind a dot, without a space before
- *	it: the names of Java's code ("int[] a.b()") aren't Go's, but "type:.eq.struct { ..." is.
+ *	Go's own profiles have it. FULL keeps the arguments. The "[" must be behind a dot, and there no space or
+ *	colon: names of Java's, .NET's and V8's code ("a.b[] c.d(int[])", "RegExp:a.[b-c]") aren't Go's.
  *
  * Hostile input: the caller bounds the length. libiberty's D demangler writes a type again for each
  * reference to it, references to references too: names with more than LANGNAMES_D_BACKREFS letters Q aren't
