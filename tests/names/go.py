@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Names, files, lines and inlined calls of Go code against Go's own tracebacks, for toolchains of many years.
 
-    go.py [VERSION...]      default: the machine's own (local) and VERSIONS
+    go.py [VERSION...]      default: the machine's own (local), VERSIONS and SUITES
 
 The judge is the program itself (programs/gotable): it is asked what Go's runtime knows of its addresses, so that
 stripped programs and those without section headers have a truth, too. ADDRESSES: the program that answers for
 wick (addresses.c). COUNT: addresses a program, 10000. Toolchains come as modules (golang.org/toolchain) by the
-machine's own go, 1.21 or later. Kept in build/go. Differences are explained by the rules below or printed; exit
+machine's own go, 1.21 or later; those called SUITE/VERSION are Debian's packages, unpacked. Kept in build/go. Differences are explained by the rules below or printed; exit
 status 1.
 """
 
@@ -17,11 +17,15 @@ import struct
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../kernels"))
+
+import archive  # noqa: E402
 import builds
 from compare import SHOWN, ask, random_addresses, table
 from elf import Elf
 
 VERSIONS = """1.15.15 1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.11 1.25.0""".split()
+SUITES = ["bullseye/1.15", "bookworm/1.19", "trixie/1.24"]
 SOURCE = os.path.join(builds.HERE, "programs/gotable")
 DIRECTORY = os.path.join(builds.ROOT, "build/go")
 
@@ -37,6 +41,21 @@ BUILDS = {
 HEADERLESS = ["stripped", "pie-stripped", "cgo-pie-stripped"]   # of which there is one without section headers
 
 
+def unpacked(suite, version):
+    """GOROOT of a Debian package's files."""
+    directory = os.path.join(DIRECTORY, f"{suite}-{version}")
+    root = os.path.join(directory, "root")
+    if not os.path.exists(root):
+        packages = os.path.join(directory, "packages")
+        try:
+            archive.Archive(packages, [suite]).unpack([f"golang-{version}-go"], root + ".new")
+        except archive.Unavailable as e:
+            raise RuntimeError(f"{suite}: {e}") from e
+        os.rename(root + ".new", root)
+        shutil.rmtree(packages)
+    return os.path.join(root, f"usr/lib/go-{version}")
+
+
 class Toolchain:
     """What `go` is of a version; RuntimeError if it can't be had."""
 
@@ -44,13 +63,17 @@ class Toolchain:
         self.environment = dict(os.environ, GOFLAGS="", GO111MODULE="on", GOWORK="off",
                                 GOCACHE=os.path.join(DIRECTORY, "cache"))
         self.environment.pop("GOROOT", None)
-        self.environment["GOTOOLCHAIN"] = "local" if version == "local" else "go" + version
-        root = self.run(["go", "env", "GOROOT"], DIRECTORY)
+        if "/" in version:
+            self.environment["GOROOT"] = root = unpacked(*version.split("/"))
+        else:
+            self.environment["GOTOOLCHAIN"] = "local" if version == "local" else "go" + version
+            root = self.run(["go", "env", "GOROOT"], DIRECTORY)
         self.go = os.path.join(root, "bin/go")
         # Flags of the machine may be unknown to it; 1.19 takes itself for a module, being where they are kept.
         self.environment.update(GOTOOLCHAIN="local", GOENV="off", GODEBUG="goindex=0")
-        self.version = self.run([self.go, "env", "GOVERSION"], DIRECTORY)[2:] or version
-        self.numbers = [int(n) for n in re.findall(r"\d+", self.version)]
+        said = self.run([self.go, "version"], DIRECTORY)    # "go version go1.19.8 linux/amd64"
+        self.numbers = [int(n) for n in re.findall(r"\d+", said.split()[2])]
+        self.name = said.split()[2][2:] if version == "local" else version.replace("/", "-")
 
     def run(self, command, where):
         try:
@@ -65,7 +88,7 @@ class Toolchain:
     def build(self, name):
         """The program's path."""
         flags, link, cgo = BUILDS[name]
-        out = os.path.join(DIRECTORY, f"{self.version}-{name}")
+        out = os.path.join(DIRECTORY, f"{self.name}-{name}")
         if not os.path.exists(out):
             if self.numbers[:2] >= [1, 23]:     # or only the runtime's friends may use its functions
                 link += " -checklinkname=0"
@@ -206,7 +229,7 @@ def compare_toolchain(version):
 def main():
     os.makedirs(DIRECTORY, exist_ok=True)
     results, errors = [], []
-    for version in sys.argv[1:] or ["local"] + VERSIONS:
+    for version in sys.argv[1:] or ["local"] + VERSIONS + SUITES:
         r, e = compare_toolchain(version)
         for one in r:
             show(one)
