@@ -55,6 +55,7 @@ struct gotab {
 	uint64_t text;			/* what addresses count from */
 	uint64_t nfunc, next;		/* of them given out */
 	uint64_t steps;			/* through lists that may still be made */
+	unsigned int passes;		/* through relocations or data that may still be made */
 	uint64_t units, files;		/* where in the table */
 	uint64_t gofunc;		/* an address; 0: not looked for yet, or nowhere */
 	bool gofunc_tried;
@@ -108,16 +109,44 @@ static int look_uint(struct gotab *t, struct window *w, uint64_t at, size_t n, u
 
 /* ---- words of the program's data ---- */
 
-/* Whether the module data at an address is that of this table. first: functab's first entry. */
-static int check_module(const struct gotab *t, uint64_t at, uint64_t first, uint64_t *ret_text)
+/* One more pass through all relocations or all data. Hostile files could ask for any number of them. */
+static bool may_pass(struct gotab *t)
 {
-	uint64_t header, minpc, text;
-	int r = relative_pointer(t->e, at + MODULE_HEADER * sizeof(uint64_t), &header);
+	return t->passes && t->passes--;
+}
+
+static int addend_of(struct gotab *t, uint64_t slot, uint64_t *ret)
+{
+	return may_pass(t) ? relative_addend(t->e, slot, ret) : -ENOENT;
+}
+
+/* A pointer in the program's data as it is at run time, without the load bias; 0 if nothing fills it. */
+static int read_pointer(struct gotab *t, uint64_t vaddr, uint64_t *ret)
+{
+	uint64_t offset, v;
+	int r = elf_vaddr_to_offset(t->e, vaddr, &offset);
 
 	if (!r)
-		r = relative_pointer(t->e, at + MODULE_MINPC * sizeof(uint64_t), &minpc);
+		r = elf_read(t->e, offset, &v, sizeof(v));
+	if (!r && !v) {
+		r = addend_of(t, vaddr, &v);
+		r = r == -ENOENT ? 0 : r;
+	}
 	if (!r)
-		r = relative_pointer(t->e, at + MODULE_TEXT * sizeof(uint64_t), &text);
+		*ret = v;
+	return r;
+}
+
+/* Whether the module data at an address is that of this table. first: functab's first entry. */
+static int check_module(struct gotab *t, uint64_t at, uint64_t first, uint64_t *ret_text)
+{
+	uint64_t header, minpc, text;
+	int r = read_pointer(t, at + MODULE_HEADER * sizeof(uint64_t), &header);
+
+	if (!r)
+		r = read_pointer(t, at + MODULE_MINPC * sizeof(uint64_t), &minpc);
+	if (!r)
+		r = read_pointer(t, at + MODULE_TEXT * sizeof(uint64_t), &text);
 	if (r)
 		return r;
 	if (header != t->vaddr || !text || text + first != minpc)
@@ -136,12 +165,12 @@ static const struct elf_section *module_section(const struct gotab *t, unsigned 
 }
 
 /* The module data by a relocation that puts the table's address into it. */
-static int module_by_relocation(const struct gotab *t, uint64_t first, uint64_t *ret)
+static int module_by_relocation(struct gotab *t, uint64_t first, uint64_t *ret)
 {
 	uint64_t text;
 
 	for (unsigned int i = 0; i < MODULE_SLOTS; i++) {
-		int r = relative_slot(t->e, t->vaddr, i, ret);
+		int r = may_pass(t) ? relative_slot(t->e, t->vaddr, i, ret) : -ENOENT;
 
 		if (r || !check_module(t, *ret, first, &text))
 			return r;
@@ -151,13 +180,15 @@ static int module_by_relocation(const struct gotab *t, uint64_t first, uint64_t 
 
 /* The module data of a program that has no section for it: the words of its data are looked through
  * for the table's address, then the relocations. */
-static int scan_for_module(const struct gotab *t, uint64_t first, uint64_t *ret)
+static int scan_for_module(struct gotab *t, uint64_t first, uint64_t *ret)
 {
 	uint64_t left = GOTAB_SCAN_MAX * sizeof(uint64_t), words[CHUNK], text;
 	unsigned int checked = 0;
 	const struct elf_segment *s;
 	size_t n;
 
+	if (!may_pass(t))
+		return -ENOENT;
 	s = elf_segments(t->e, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (s[i].type != PT_LOAD || !(s[i].flags & PF_W))
@@ -203,7 +234,7 @@ static int find_text(struct gotab *t, uint64_t header_text)
 	if (!r && t->field == 4) {
 		t->text = header_text;
 		if (!t->text)	/* third word of the header, if a relocation fills it */
-			r = relative_addend(t->e, t->vaddr + 8 + 2 * sizeof(uint64_t), &t->text);
+			r = addend_of(t, t->vaddr + 8 + 2 * sizeof(uint64_t), &t->text);
 		if (r == -ENOENT)
 			r = text_of_module(t, first);
 	}
@@ -350,6 +381,7 @@ int gotab_open(const struct elf *e, struct gotab **ret)
 		return -ENOMEM;
 	t->e = e;
 	t->steps = GOTAB_STEPS_MAX;
+	t->passes = GOTAB_PASSES_MAX;
 	r = s ? open_at(t, s->offset, s->addr, s->size) : search(t);
 	if (!r)
 		*ret = take(t);
@@ -646,7 +678,7 @@ static uint64_t gofunc(struct gotab *t)
 		return t->gofunc;
 	t->gofunc_tried = true;
 	if (peek(t, t->functab, t->field, &first) || (!s && scan_for_module(t, first, &at)) ||
-	    relative_pointer(t->e, at + word * sizeof(uint64_t), &t->gofunc))
+	    read_pointer(t, at + word * sizeof(uint64_t), &t->gofunc))
 		t->gofunc = 0;
 	return t->gofunc;
 }

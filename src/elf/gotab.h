@@ -41,6 +41,7 @@
 #define GOTAB_FUNCS_MAX 2000000		/* kubelet has 100,000 */
 #define GOTAB_READS	8
 #define GOTAB_SCAN_MAX	(16u << 20)	/* words of data looked at for the module data */
+#define GOTAB_PASSES_MAX 32		/* through all relocations or all data, to open a table; 1 to 8 are normal */
 #define GOTAB_SEARCH_MAX (256u << 20)	/* bytes looked through for a table without a section */
 #define GOTAB_NAME_MAX	8191		/* bytes; longer ones are -ENOENT */
 #define GOTAB_STEPS_MAX (64u << 20)

@@ -103,19 +103,3 @@ int relative_slot(const struct elf *e, uint64_t addend, unsigned int n, uint64_t
 		*ret = w.found.r_offset;
 	return r;
 }
-
-int relative_pointer(const struct elf *e, uint64_t vaddr, uint64_t *ret)
-{
-	uint64_t offset, v;
-	int r = elf_vaddr_to_offset(e, vaddr, &offset);
-
-	if (!r)
-		r = elf_read(e, offset, &v, sizeof(v));
-	if (!r && !v) {
-		r = relative_addend(e, vaddr, &v);
-		r = r == -ENOENT ? 0 : r;
-	}
-	if (!r)
-		*ret = v;
-	return r;
-}

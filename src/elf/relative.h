@@ -1,6 +1,6 @@
 /* relative.h - pointers in the data of position-independent files, which the file leaves to relocations.
  *
- *	r = relative_pointer(elf, vaddr, &v);	// as it is at run time, without the load bias
+ *	r = relative_addend(elf, vaddr, &v);	// what is there at run time, without the load bias
  *
  * Only R_X86_64_RELATIVE and R_AARCH64_RELATIVE, from sections of type SHT_RELA or, in a file without section
  * headers, from DT_RELA. Packed ones (DT_RELR) have their addend in place.
@@ -13,13 +13,11 @@
 
 #include "elf/elf.h"
 
-#define RELATIVE_SCAN_MAX (16u << 20)	/* relocations looked at */
+#define RELATIVE_SCAN_MAX (4u << 20)	/* relocations looked at; large programs have some 100,000 */
 
 /* The addend of the relocation that fills a slot. */
 int must_check relative_addend(const struct elf *e, uint64_t slot, uint64_t *ret);
 /* The slot that the n-th (from 0) relocation with an addend fills. */
 int must_check relative_slot(const struct elf *e, uint64_t addend, unsigned int n, uint64_t *ret);
-/* What is in place, and if that is 0 what a relocation puts there; 0 if none does. */
-int must_check relative_pointer(const struct elf *e, uint64_t vaddr, uint64_t *ret);
 
 #endif

@@ -49,13 +49,6 @@ static void check_found(struct file *f)
 	ck_assert_int_eq(relative_slot(e, 0x1234, 1, &v), 0);
 	ck_assert_uint_eq(v, f->data);
 	ck_assert_int_eq(relative_slot(e, 0x1234, 2, &v), -ENOENT);
-	ck_assert_int_eq(relative_pointer(e, f->data, &v), 0);
-	ck_assert_uint_eq(v, 7);
-	ck_assert_int_eq(relative_pointer(e, f->data + 8, &v), 0);
-	ck_assert_uint_eq(v, 0x1234);
-	ck_assert_int_eq(relative_pointer(e, f->data + 16, &v), 0);
-	ck_assert_uint_eq(v, 0);
-	ck_assert_int_eq(relative_pointer(e, 16, &v), -ENOENT);
 }
 
 START_TEST(by_section)
