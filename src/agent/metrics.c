@@ -153,7 +153,7 @@ static void name_limits(struct buf *b, struct agent *a, const struct symbolizer_
 	    lines->evicted);
 	one(b, "wick_lines_refused_total", PROM_COUNTER,
 	    "Frames without lines because of a limit of time or memory.", lines->refused);
-	one(b, "wick_jit_bytes", PROM_GAUGE, "Tables of the code that runtimes list.", p.bytes);
+	one(b, "wick_jit_bytes", PROM_GAUGE, "Names and unwind rules of the code that runtimes list.", p.bytes);
 	one(b, "wick_jit_processes", PROM_GAUGE, "Processes with generated code that are followed.",
 	    p.processes);
 	one(b, "wick_jit_functions_refused_total", PROM_COUNTER, "Listed functions over jit-bytes.",

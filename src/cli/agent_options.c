@@ -257,7 +257,7 @@ const struct option_row agent_rows[] = {
 	  .def = "yes", .key = "symbols-inlines" },
 	{ OPT_FLAG, 0, "java-perfmap", NULL, "ask Java machines to list their code (HotSpot, JDK 17 and later)",
 	  OPT(java_perfmap), .key = "symbols-java-perfmap" },
-	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "tables of the code that runtimes list, at most",
+	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "names and unwind rules of the code that runtimes list, at most",
 	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "16M", .key = "symbols-jit-bytes" },
 	{ OPT_U32, 0, "jit-processes", "N", "processes with such code that are followed", OPT(jit_processes),
 	  .min = 1, .max = PROCESSES_MAX, .def = "256", .key = "symbols-jit-processes" },

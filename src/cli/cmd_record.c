@@ -85,7 +85,7 @@ static const struct option_row rows[] = {
 	  "4M to 32M", OPT(copied_bytes), .min = 1 << 20, .max = 1ULL << 30 },
 	{ OPT_FLAG, 0, "java-perfmap", NULL, "ask Java machines to list their code (HotSpot, JDK 17 and later)",
 	  OPT(java_perfmap) },
-	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "tables of the code that runtimes list, at most",
+	{ OPT_SIZE, 0, "jit-bytes", "BYTES", "names and unwind rules of the code that runtimes list, at most",
 	  OPT(jit_bytes), .min = 1 << 20, .max = 1ULL << 30, .def = "32M" },
 	{ OPT_U32, 0, "jit-processes", "N", "processes asked for their code at a time",
 	  OPT(jit_processes), .min = 1, .max = PROCESSES_MAX, .def = "256" },
