@@ -395,7 +395,7 @@ static int hand_out(struct processes *p, struct process *x, uint64_t deadline, p
 	unwtab_free(table);
 	if (r == -ETIMEDOUT)
 		return end_rows(x, each, ctx);
-	return r == -EAGAIN || r == -EMFILE ? 0 : r;
+	return r == -EAGAIN ? 0 : r;
 }
 
 int processes_rows(struct processes *p, uint64_t deadline, processes_rows_fn *each, void *ctx)

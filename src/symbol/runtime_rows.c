@@ -318,7 +318,7 @@ int runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint6
 		return 0;
 	u.copy = memfd_create("wick-code", MFD_CLOEXEC);
 	if (u.copy < 0)
-		return -errno;
+		return -EAGAIN;
 	r = runtime_each_piece(rt, note_wanted, &u);
 	u.at = 0;
 	if (!r)

@@ -31,7 +31,8 @@ int must_check runtime_rows_needed(const struct runtime *rt, uint64_t addr);
 int must_check runtime_rows_new(struct runtime_rows **ret);
 void runtime_rows_free(struct runtime_rows *rr);
 /* *ret: the table, the caller's; NULL: nothing has changed since the last, or there are no rows. 0; -EAGAIN:
- * the deadline (CLOCK_MONOTONIC ns) came before all was followed, the table has what was; -ETIMEDOUT: the process's
+ * the deadline (CLOCK_MONOTONIC ns) came before all was followed, the table has what was, or there was no descriptor
+ * to be had; -ETIMEDOUT: the process's
  * memory can't be read in time (memory.h), don't try again; -ENOMEM. */
 int must_check runtime_rows_update(struct runtime_rows *rr, const struct runtime *rt, uint64_t max_bytes,
 				   uint64_t deadline, struct unwtab **ret);
