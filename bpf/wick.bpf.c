@@ -73,11 +73,11 @@ __noinline u32 is_idle_loop(void)
 	return true;
 }
 
-/* Kernel frames; all but the first are return addresses (wick_abi.h: minus one). */
 struct bpf_perf_event_data {	/* by its name the verifier knows a context; read as CTX_READ says */
 	u64 sample_period;
 };
 
+/* Kernel frames; all but the first are return addresses (wick_abi.h: minus one). */
 __noinline u32 kernel_stack(struct bpf_perf_event_data *ctx)
 {
 	struct walk *w = this_walk();

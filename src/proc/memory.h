@@ -4,8 +4,8 @@
  *	bool ok[n];
  *	r = memory_read(process, v, n, into, ok);	// into: a memfd; the pieces stand there one after the other
  *
- * A page may be one that a user has to bring: of a file that he serves, or by userfaultfd(2). Whoever reads it waits
- * for that, as whoever opens /proc/PID/mem may wait for an execve(2) of the process. So a worker does it (offload.h).
+ * A page may be of a file that a user serves. Whoever reads it waits for him, as whoever opens /proc/PID/mem may wait
+ * for an execve(2) of the process. So a worker does it (offload.h).
  *
  * Cost: 40 us for up to MEMORY_RANGES pieces, and 0.1 us a piece.
  */

@@ -293,7 +293,7 @@ static int open_there(const void *request, const int *fds, void *reply, int *ret
 
 int fileopen(const struct wk_file_event *e, char *path, size_t size)
 {
-	bool copied = e->key.dev == WK_DEV_COPIED;	/* reading a process's memory may wait, too (userfaultfd) */
+	bool copied = e->key.dev == WK_DEV_COPIED;	/* reading a process's memory may wait, too (memory.h) */
 	struct request q = { .event = *e };
 	char found[PATH_MAX] = "";
 	int fd, r;
